@@ -112,11 +112,26 @@ def divisions(folder: Path) -> str:
     return table(("", "shape", "dtype", "layout", "chosen, µs", "best, µs"), lines)
 
 
+def steps(folder: Path) -> str:
+    """Training steps with and without replace."""
+    kinds = "torch", "replaced"
+    lines = [
+        (row["model"], row["dtype"], row["layout"],
+         *(f"{row[what].get(kind, math.nan):.1f}" for what in ("ms", "host_ms", "peak_MiB")
+           for kind in kinds))
+        for row in records(folder, "unet")
+        if "ms" in row
+    ]  # fmt: skip
+    head = ("model", "dtype", "layout", "ms", "replaced", "host, ms", "replaced", "peak, MiB",
+            "replaced")  # fmt: skip
+    return table(head, lines)
+
+
 def others(folder: Path) -> str:
     lines = []
     for section in "smoke", "ways", "determinism", "sanitizer", "unet", "copy":
         for row in records(folder, section):
-            if "about" not in row:
+            if "about" not in row and "host_ms" not in row:
                 text = str({k: v for k, v in row.items() if k not in ("traceback", "tail")})
                 lines.append((section, text[:400].replace("|", "/").replace("\n", " ")))
     return table(("section", "record"), lines)
@@ -126,7 +141,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     about = next(row["about"] for path in folder.glob("*.jsonl") for row in read(path)[:1])
     print(about, "\n")
-    for part in (checks, norms, elements, divisions, others):
+    for part in (checks, norms, elements, divisions, steps, others):
         print(part(folder))
 
 

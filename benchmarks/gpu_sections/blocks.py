@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from openaclnn.torch import cuda
 from openaclnn.triton import elementwise
 
 from .measuring import OPERANDS, ours, speed_of_copy, tensors, theirs
@@ -26,12 +27,12 @@ def divided(itemsize: int, block: tuple[int, int]) -> Iterator[None]:
     """With this block for elements of so many bytes."""
     chosen = elementwise.BLOCKS[itemsize]
     elementwise.BLOCKS[itemsize] = block
-    elementwise._launcher.cache_clear()
+    cuda.forget()
     try:
         yield
     finally:
         elementwise.BLOCKS[itemsize] = chosen
-        elementwise._launcher.cache_clear()
+        cuda.forget()
 
 
 def blocks(run: Any) -> None:

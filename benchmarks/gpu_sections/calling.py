@@ -17,6 +17,7 @@ from openaclnn.reference.standards import Standard, verdict
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
 from openaclnn.torch import cuda
+from openaclnn.triton import group_norm
 
 Array = NDArray[Any]
 ROWS = {op.python: op for op in OPS}
@@ -37,6 +38,12 @@ def to_numpy(x: torch.Tensor) -> Array:
         found: Array = x.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
         return found
     return x.numpy()
+
+
+def tune(**changes: Any) -> None:
+    """Divides calls of group norm in another way than the chosen one."""
+    group_norm.tuning = group_norm.Tuning(**changes)
+    cuda.forget()
 
 
 def operator(op: Op, device: str) -> Any:

@@ -117,13 +117,20 @@ def overheads(run: Any) -> None:
             ours("elu", {"x": x}, run.device),
         )
         y, mean, rstd = norm(x, gamma, beta, 8, None, 1e-5, True, 1.0)
+        gradient = operator(ROWS["group_norm_swish_grad"], run.device)
         values = (x, gamma, beta, 8, None, 1e-5, True, 1.0, y, mean, rstd)
         aten = torch.ops.aten
         calls: dict[str, Callable[[], Any]] = {
             "group_norm_swish": lambda: norm(x, gamma, beta, 8, None, 1e-5, True, 1.0),
+            "its gradient": lambda: gradient(
+                y, mean, rstd, x, gamma, beta, 8, None, 1.0, True, True
+            ),
             "its plan": openaclnn.plan("group_norm_swish", *values).run,
             "aten.native_group_norm": lambda: aten.native_group_norm(
                 x, gamma, beta, 1, 32, 4, 8, 1e-5
+            ),
+            "aten.native_group_norm_backward": lambda: aten.native_group_norm_backward(
+                y, x, mean, rstd, gamma, 1, 32, 4, 8, [True] * 3
             ),
             "elu": elu,
             "plan of elu": openaclnn.plan("elu", x, 1.0, 1.0, 1.0, y).run,

@@ -8,14 +8,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gpu_sections.calling import ROWS, call
+from gpu_sections.calling import ROWS, call, tune
 from openaclnn.reference.evaluation import REFERENCES, sample
-from openaclnn.triton import group_norm
 
 DEVICE = sys.argv[1]
 SMALL = {"whole_forward": 0, "whole_gradient": 0}
 for tuning in {}, {**SMALL, "resident": 0}, {**SMALL, "resident": 256, "resident_bytes": 0}:
-    group_norm.tuning = group_norm.Tuning(**tuning)
+    tune(**tuning)
     for name in "group_norm_swish", "group_norm_swish_grad":
         op = ROWS[name]
         attributes = {**REFERENCES[op.kernel].attributes[0], "num_groups": 4}

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from openaclnn.triton import group_norm as kernels
-
 from .blocks import BLOCKS, ROWS, divided
+from .calling import tune
 from .measuring import OPERANDS, SHAPES, Case, ours, speed_of_copy, tensors
 from .timing import cast, measured, sync
 
@@ -51,7 +50,7 @@ def timed(
     least = (2 if kind == "forward" else 3) * case.size
     for name, changes in variants.items():
         with run.attempt(**labels, kind=kind, variant=name):
-            kernels.tuning = kernels.Tuning(**changes)
+            tune(**changes)
             calls = calls_of(case, kind)
             found = measured(calls, run.device, seconds)
             best = min(v for v in (found["graph"], found["us"]) if v)
@@ -60,7 +59,7 @@ def timed(
             run.say(f"{kind} {labels} {name}: {best:.1f} us, {share:.0%}")
         if run.out_of_time():
             break
-    kernels.tuning = kernels.Tuning()
+    tune()
 
 
 def places(dry: bool) -> Any:
@@ -95,7 +94,7 @@ def warm(run: Any) -> None:
     known = RESIDENT | VARIANTS
     for shape, layout, dtype, name in work[run.shard :: run.shards]:
         with run.attempt(shape=shape, layout=layout, dtype=dtype, variant=name):
-            kernels.tuning = kernels.Tuning(**known[name])
+            tune(**known[name])
             case = Case(shape, dtype, layout, run.device, dry=True)
             case.gradient()[0]()
         if run.out_of_time():
@@ -129,7 +128,7 @@ def different_runs(run: Any, case: Case, kind: str) -> int:
 def far(run: Any, case: Case, kind: str) -> list[float]:
     """The largest difference from two launches of each result, of its largest value."""
     found = [y.float() for y in calls_of(case, kind)[0]()]
-    kernels.tuning = kernels.Tuning(**TWO_SWEEPS)
+    tune(**TWO_SWEEPS)
     expected = [y.float() for y in calls_of(case, kind)[0]()]
     pairs = zip(found, expected, strict=True)
     return [float((a - b).abs().max() / b.abs().max()) for a, b in pairs]
@@ -147,7 +146,7 @@ def resident(run: Any) -> None:
         case = Case(shape, dtype, "nchw", run.device, run.dry)
         for kind in ("gradient", "forward"):
             with run.attempt(**labels, what="bits"):
-                kernels.tuning = kernels.Tuning()
+                tune()
                 different, away = different_runs(run, case, kind), far(run, case, kind)
                 run.record(**labels, kind=kind, runs=30, different=different, away=away)
                 run.say(f"{kind} {labels}: {different} of 30 runs differ; from two launches {away}")

@@ -4,9 +4,11 @@ is accessed by 16 bytes, and divisions are IEEE's where the formulas need them."
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,12 +23,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
+import openaclnn
 from openaclnn import triton as kernels
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
-from openaclnn.triton import elementwise, group_norm
+from openaclnn.triton import group_norm
 from openaclnn.triton.forms import FORMS
-from openaclnn.triton.group_norm_division import Division
+from openaclnn.triton.group_norm_division import Division, prepare_forward, prepare_gradient
 
 TOOL = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 DTYPES = {"FLOAT": torch.float32, "BFLOAT16": torch.bfloat16, "FLOAT16": torch.float16,
@@ -37,6 +40,7 @@ SHAPES = {  # N, C, positions, groups
     "several rows": (2, 640, 32, 32, 32),
     "splits": (1, 128, 512, 512, 32),
     "odd": (2, 64, 49, 49, 32),
+    "small": (2, 64, 16, 16, 32),
 }
 SPILLED = 8  # bytes: ptxas of Triton 3.9 trades them for a third program on a multiprocessor
 WIDE_LOADS = r"ld\.global[\w.:]*\.(v4\.b32|v4\.u32|v2\.b64|v2\.u64)"
@@ -82,8 +86,6 @@ def compiled(request, monkeypatch):
         return kernel
 
     monkeypatch.setattr(JITFunction, "run", compile_only)
-    monkeypatch.setattr(group_norm, "_prepared", {})
-    elementwise._launcher.cache_clear()
     monkeypatch.setattr(group_norm, "_MULTIPROCESSORS", 132)
     monkeypatch.setattr(group_norm, "_GENERATION", request.param // 10)
     before = triton.runtime.driver._active
@@ -146,7 +148,7 @@ def test_group_norm(op, dtype, last, compiled, tmp_path):
         small = torch.float32 if dtype != "DOUBLE" else torch.float64
         named = group_norm_arguments(op, shape, DTYPES[dtype], small, last)
         group_norm.run(op, named)
-        judge(compiled, tmp_path, wide=name != "odd")
+        judge(compiled, tmp_path, wide=name not in ("odd", "small"))
 
 
 @pytest.mark.parametrize("elements", [8192, 4096])
@@ -175,6 +177,18 @@ def test_resident_items():
     assert Division(*sizes, group_norm.Tuning(resident_items=256)).resident(1) is not None
 
 
+@pytest.mark.parametrize("last", [False, True], ids=["contiguous", "channels_last"])
+@pytest.mark.parametrize("shape", [(2, 64, 256), (1, 32, 1024), (4, 256, 64)], ids=str)
+def test_small_tensors(shape, last):
+    """Launches take longer than their work: one forward, two for the gradients."""
+    for itemsize in 2, 4:
+        division = Division(*shape, 32, last, itemsize, 132, group_norm.Tuning())
+        assert len(prepare_forward(division, 1e-5, True, 1.0).launches) == 1
+        for wanted in (True, False):
+            found = prepare_gradient(division, wanted, wanted, 1.0).launches
+            assert len(found) == 1 + wanted
+
+
 def test_inputs_that_the_cache_holds():
     """They take two launches."""
     sizes = 1, 512, 128 * 128, 32, False, 4, 132, group_norm.Tuning()
@@ -192,6 +206,23 @@ def test_the_second_launch_starts_early(compiled, tmp_path):
         assert [kernel.metadata.launch_pdl for kernel in compiled["apply"]] == [can]
         assert ("griddepcontrol.launch" in compiled["sums"][0].asm["ptx"]) == can
         assert ("griddepcontrol.wait" in compiled["apply"][0].asm["ptx"]) == can
+
+
+def test_without_programmatic_launch(compiled, monkeypatch):
+    """An older Triton lacks the instructions: launches wait for each other."""
+    if compiled.capability == 80:
+        pytest.skip("has no programmatic launch")
+    for name in [n for n in sys.modules if n.startswith("openaclnn.triton")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(openaclnn, "triton", openaclnn.triton)  # to restore it
+    for name in "gdc_wait", "gdc_launch_dependents":
+        monkeypatch.delattr(sys.modules["triton.language.extra.cuda"], name)
+    again = importlib.import_module("openaclnn.triton.group_norm")
+    monkeypatch.setattr(again, "_GENERATION", 9)
+    op = GROUP_NORM[0]
+    named = group_norm_arguments(op, SHAPES["sweeps"], torch.float32, torch.float32, False)
+    again.run(op, named)
+    assert not compiled["apply"][0].metadata.launch_pdl
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FORMS], ids=lambda op: op.python)

@@ -19,7 +19,7 @@ from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.gradients import differentiable
 from openaclnn.rows.table import OPS
 from openaclnn.torch import cuda
-from openaclnn.triton import elementwise, group_norm
+from openaclnn.triton import elementwise
 
 POINTWISE = [op for op in OPS if op.pointwise]
 by_name = {op.python: op for op in OPS}
@@ -39,13 +39,15 @@ def launches(monkeypatch):
     """The rows that were computed."""
     seen = []
 
-    def prepare(op, named):
+    def launcher(op, named):
         seen.append(op.python)
-        return elementwise.prepare(op, named)
+        return elementwise.launcher(op, named)
 
-    monkeypatch.setitem(kernels.FAMILIES, "elementwise", prepare)
+    monkeypatch.setitem(kernels.FAMILIES, "elementwise", launcher)
+    cuda.forget()
     with np.errstate(all="ignore"), _OnTheDevice():
         yield seen
+    cuda.forget()
 
 
 def inputs_of(op, dtype="FLOAT", shape=(3, 41)):
@@ -149,17 +151,112 @@ def test_a_plan_runs_on_what_its_tensors_hold(launches):
         plan.run(openaclnn.Stream())
 
 
-def test_launches_are_of_one_alignment(monkeypatch):
+def test_calls_are_prepared_once(launches):
+    """For all tensors of one kind, and checked once."""
+    x = torch.randn(5, 3)
+    for i in range(3):
+        y = torch.ops.openaclnn.leaky_relu(x + i, 0.5)
+        assert torch.equal(y, torch.where(x + i > 0, x + i, (x + i) * 0.5))
+    out = torch.empty(5, 3)
+    for i in range(2):
+        torch.ops.openaclnn.leaky_relu.out(x + i, 0.5, out=out)
+        assert torch.equal(out, torch.ops.openaclnn.leaky_relu(x + i, 0.5))
+    assert launches == ["leaky_relu"] * 2  # with out= and without
+
+
+NORM = (torch.randn(2, 8, 4, 4), torch.rand(8), torch.rand(8), 4, None, 1e-5, True, 1.0)
+KINDS = {  # which argument of NORM makes another kind of call
+    "shape": (0, torch.randn(3, 8, 4, 4)),
+    "strides": (0, torch.randn(2, 8, 4, 4).to(memory_format=torch.channels_last)),
+    "dtype": (0, torch.randn(2, 8, 4, 4).half()),
+    "alignment": (0, torch.randn(257)[1:].view(2, 8, 4, 4)),
+    "dtype of gamma": (1, torch.rand(8).half()),
+    "strides of gamma": (1, torch.rand(16)[::2]),
+    "alignment of beta": (2, torch.rand(9)[1:]),
+    "groups": (3, 2),
+    "eps": (5, 2e-5),
+    "activation": (6, False),
+    "scale": (7, -0.0),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_calls(name):
+    """Each is prepared by itself; a call that follows another kind has its own results."""
+    place, other = KINDS[name]
+    changed = [*NORM]
+    changed[place] = other
+    if name == "dtype of gamma":
+        changed[2] = changed[2].half()
+        changed[0] = changed[0].half()
+    norm = cuda.kernel(by_name["group_norm_swish"])
+    cuda.forget()
+    with np.errstate(all="ignore"):
+        expected = norm(*changed)
+        cuda.forget()
+        norm(*NORM)
+        found = norm(*changed)
+        for _ in range(2):
+            norm(*changed)
+    assert len(cuda._calls) == 2
+    for a, b in zip(found, expected, strict=True):
+        assert torch.equal(a.nan_to_num(7.0), b.nan_to_num(7.0))
+        assert (a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride())
+
+
+def test_numbers_are_known_by_their_bits():
+    x = torch.tensor([-1.0])
+    cuda.forget()
+    for slope, sign in ((0.0, True), (-0.0, False)):
+        y = cuda.kernel(by_name["leaky_relu"])(x, slope)
+        assert torch.signbit(y).item() is sign
+    known = len(cuda._calls)
+    for _ in range(3):
+        cuda.kernel(by_name["leaky_relu"])(x, float("nan"))
+    assert len(cuda._calls) == known + 1
+
+
+def test_products_refuse_what_another_accepted():
+    x, kernel = torch.ones(3, dtype=torch.bfloat16), cuda.kernel(by_name["hardshrink"])
+    before = openaclnn.config()["product"]
+    openaclnn.set_product("any")
+    try:
+        kernel(x, 0.5)
+        openaclnn.set_product("310P")
+        for _ in range(2):
+            with pytest.raises(ValueError, match="bfloat16"):
+                kernel(x, 0.5)
+    finally:
+        openaclnn.set_product(before)
+
+
+def test_outputs_are_checked_each_time():
+    """Whether they overlap an input depends on addresses, which are no part of a kind."""
+    kernel, memory = cuda.kernel(by_name["leaky_relu_backward"]), torch.zeros(256)
+    g, x, out = memory[:64], memory[64:128], memory[128:192]
+    kernel(g, x, 0.5, False, out=out)
+    with pytest.raises(ValueError, match="out must be the same view as x or share no memory"):
+        kernel(g, x, 0.5, False, out=memory[96:160])
+    assert kernel(g, x, 0.5, False, out=x) is x
+
+
+def test_calls_are_forgotten(monkeypatch):
+    monkeypatch.setattr(cuda, "_MOST", 3)
+    cuda.forget()
+    for n in range(1, 9):
+        cuda.kernel(by_name["hardshrink"])(torch.ones(n), 0.5)
+        assert len(cuda._calls) <= 3
+
+
+def test_launches_are_of_one_alignment():
     """A kernel is compiled for the addresses that are multiples of 16, each by itself."""
     memory = torch.randn(80)
     on, off = memory[:64], memory[1:65]
     pairs = (on, off), (off, on), (off, off)
-    elementwise._launcher.cache_clear()
-    monkeypatch.setattr(group_norm, "_prepared", {})
+    cuda.forget()
     for pair in pairs:
         cuda.kernel(by_name["leaky_relu_backward"])(*pair, 0.1, False)
-        cuda.kernel(by_name["group_norm_swish"])(torch.randn(1, 64, 2), *pair, 8)
-    assert elementwise._launcher.cache_info().currsize == len(group_norm._prepared) == len(pairs)
+    assert len(cuda._calls) == len(pairs)
 
 
 def test_large_operands_take_64_bits(monkeypatch):
@@ -172,7 +269,7 @@ def test_large_operands_take_64_bits(monkeypatch):
     kernel = cuda.kernel(op)
     expected = [kernel(*pair, 0.1, False) for pair in cases]
     monkeypatch.setattr(launch, "LARGE", 1)
-    elementwise._launcher.cache_clear()
+    cuda.forget()
     for pair, want in zip(cases, expected, strict=True):
         assert torch.equal(kernel(*pair, 0.1, False), want)
-    elementwise._launcher.cache_clear()
+    cuda.forget()

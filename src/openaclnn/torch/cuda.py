@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -77,31 +78,114 @@ def checker(op: Op) -> Callable[[dict[str, Any]], Checked]:
     return check
 
 
+_HERE = contextlib.nullcontext()
+
+
 def guard(device: torch.device) -> Any:
     """Makes the device of the tensors the current one."""
-    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return _HERE
+    return torch.cuda.device(device)
+
+
+class _Call:
+    """What follows from the kind of a call: how its outputs are made, and what enqueues it."""
+
+    def __init__(self, op: Op, named: dict[str, Any], shapes: Checked) -> None:
+        inputs = [named[p.name] for p in op.input_tensors]
+        self.device: torch.device = inputs[0].device
+        self.outputs: list[tuple[str, Callable[[], Any]]] = []
+        for p, found in zip(made(op), shapes, strict=True):
+            if found is not None:
+                dtype, shape = getattr(torch, found[0]), found[1]
+                out = empty_output(inputs, shape, dtype, operator.eq, _is_dense)
+                make = functools.partial(
+                    torch.empty_strided, out.shape, out.stride(), dtype=dtype, device=self.device
+                )
+                self.outputs.append((p.name, make))
+                named[p.name] = out
+        with guard(self.device):
+            self.launch = _kernels().launcher(op, named)
+
+
+_is_dense = torch.ops.aten.is_non_overlapping_and_dense.default
+_pattern = struct.Struct("d").pack
+
+_calls: dict[tuple[Any, ...], _Call] = {}  # by kind
+_MOST = 4096
+
+
+def forget() -> None:
+    """Prepares calls again from now on: they were too many, or the tuning has changed."""
+    _calls.clear()
+
+
+def _kind(index: int, values: Iterable[Any]) -> tuple[Any, ...] | None:
+    """All that phase 1 and the kernels ask of a call whose outputs share no memory with its inputs;
+    None if that cannot be said. Numbers by their bits, which tell -0 from 0."""
+    kind = [index, _core.product()]
+    for x in values:
+        if isinstance(x, torch.Tensor):
+            if x.layout is not torch.strided:
+                return None
+            address = x.data_ptr()
+            kind += (x.dtype, x.shape, x.stride(), x.device, address % 16 if address else None)
+        elif isinstance(x, float):
+            kind.append(_pattern(x))
+        elif x is None or isinstance(x, int | str):
+            kind += (x.__class__, x)
+        else:
+            return None
+    return tuple(kind)
 
 
 def kernel(op: Op) -> Callable[..., Any]:
     """The kernel of every overload of the row."""
-    bind, check = binder(op), checker(op)
+    bind, check, index = binder(op), checker(op), OPS.index(op)
     outputs = [(p.name, argument_name(op, p)) for p in made(op)]
-    is_dense = torch.ops.aten.is_non_overlapping_and_dense.default
+    results = [p.name for p in op.outputs]
+    only = results[0] if len(results) == 1 else None
+    absent = dict.fromkeys((name for name, _ in outputs), None)
+    # Where a call writes into a tensor beside others, phase 1 compares their addresses.
+    alone = not op.inplace or len(op.tensors) == 1
+
+    def shared(named: dict[str, Any]) -> Iterator[bool]:
+        """Which outputs start where which inputs do."""
+        inputs = [named[p.name].data_ptr() for p in op.input_tensors]
+        for name, _ in outputs:
+            if named[name] is not None:
+                yield from (named[name].data_ptr() == address for address in inputs)
+
+    def found(named: dict[str, Any], given: bool) -> _Call:
+        kind = _kind(index, named.values())
+        if given and kind is not None:
+            kind += tuple(shared(named))
+        call = _calls.get(kind) if kind is not None else None
+        if call is None or given or not alone:
+            shapes = check(named)
+            if call is None:
+                call = _Call(op, dict(named), shapes)
+                if len(_calls) >= _MOST:
+                    forget()
+                if kind is not None:
+                    _calls[kind] = call
+        return call
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        named = bind(positional, keywords)
-        for name, argument in outputs:
-            named[name] = keywords.get(argument)
-        shapes = check(named)
-        inputs = [named[p.name] for p in op.input_tensors]
-        for (name, _), found in zip(outputs, shapes, strict=True):
-            if found is not None:
-                dtype, shape = getattr(torch, found[0]), found[1]
-                named[name] = empty_output(inputs, shape, dtype, operator.eq, is_dense)
-        with guard(inputs[0].device):
-            _kernels().compute(op, named)
-        results = tuple(named[p.name] for p in op.outputs)
-        return results[0] if len(results) == 1 else results
+        named = bind(positional, keywords) | absent
+        given = False
+        if keywords:
+            for name, argument in outputs:
+                named[name] = keywords.get(argument)
+                given = given or named[name] is not None
+        call = found(named, given)
+        with guard(call.device):
+            for name, make in call.outputs:
+                named[name] = make()
+            call.launch(named)
+        if only is not None:
+            return named[only]
+        return tuple([named[name] for name in results])
 
     return run
 

@@ -116,14 +116,13 @@ def binder(op: Op) -> Callable[[Sequence[Any], dict[str, Any]], dict[str, Any]]:
     """What makes of a call's arguments what is given, by C name; the dispatcher leaves defaults
     away."""
     defaults = {p.name: p.default for p in given(op)}
-    names = [(p.name, p.python_name) for p in given(op)]
+    names = tuple(defaults)
+    by_argument = [(p.name, p.python_name) for p in given(op)]
 
     def bind(positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        named = dict(defaults)
-        for (name, _), x in zip(names, positional, strict=False):
-            named[name] = x
+        named = defaults | dict(zip(names, positional, strict=False))
         if keywords:
-            named |= {name: keywords[python] for name, python in names if python in keywords}
+            named |= {name: keywords[python] for name, python in by_argument if python in keywords}
         return named
 
     return bind

@@ -15,16 +15,13 @@ from ..rows.schema import Op
 from . import elementwise, group_norm
 from .forms import FORMS
 
-
-def _group_norm(op: Op, named: dict[str, Any]) -> Callable[[], None]:
-    return functools.partial(group_norm.run, op, named)
+FAMILIES = {"elementwise": elementwise.launcher, "group_norm": group_norm.launcher}
 
 
-FAMILIES = {"elementwise": elementwise.prepare, "group_norm": _group_norm}
-
-
-def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
-    """What enqueues the row on the current stream of the current device, each time it is called.
+def launcher(op: Op, named: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """What enqueues the row on the current stream of the current device, for these tensors and all
+    others of their kind: the same dtypes, shapes, strides and device, the same addresses that are
+    multiples of 16, and the same outputs that start where an input does.
 
     `named` has by C name a tensor of that device or a number for each parameter; None for an
     output that is not wanted.
@@ -36,5 +33,6 @@ def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
     return FAMILIES[op.family](op, named)
 
 
-def compute(op: Op, named: dict[str, Any]) -> None:
-    prepare(op, named)()
+def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    """What enqueues the row on these tensors, each time it is called."""
+    return functools.partial(launcher(op, named), named)

@@ -7,9 +7,7 @@ computes every element, whatever the layout.
 
 from __future__ import annotations
 
-import functools
 import math
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +18,11 @@ from triton.language.target_info import current_target
 from triton.runtime.jit import constexpr_function
 
 from ..rows.schema import Op
-from ..rows.table import OPS
 from .forms import ATTRIBUTES, form_of
-from .launch import OPTIONS, View, collapse
-from .launching import Launch, aligned
+from .launch import OPTIONS, collapse
+from .launching import Launch
 from .numbers import INTERPRETED
 
-_ROWS = {op.name: op for op in OPS}
 # Elements of a program and its warps, by the bytes of an element of the output.
 BLOCKS = {2: (1024, 4), 4: (1024, 4), 8: (1024, 4)}
 
@@ -158,53 +154,37 @@ def half_of(dtypes: tuple[torch.dtype, ...]) -> str:
     return "bf16" if torch.bfloat16 in dtypes else "fp16"
 
 
-@functools.lru_cache(maxsize=4096)
-def _launcher(
-    name: str, device: torch.device, dtypes: tuple[torch.dtype, ...], views: tuple[View, ...],
-    addresses: tuple[bool, ...], patterns: bytes,
-) -> Callable[[Any, Any, Any], None]:  # fmt: skip
-    """What launches the kernel on the tensors of a call. It knows all of them, the output first,
-    but their addresses, of which it knows which are aligned, and the bits of the attributes as
-    doubles."""
+def launcher(op: Op, named: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """What enqueues the row on tensors of the same kind."""
+    names = [p.name for p in op.input_tensors]
+    first, last, target = names[0], names[-1], op.outputs[0].name
+    tensors = [named[name] for name in (target, *names)]
+    dtypes = tuple(t.dtype for t in tensors)
+    shape = tensors[0].shape
     double = torch.float64 in dtypes[1:]
-    layout = collapse(views)
-    form = form_of(_ROWS[name], patterns, double, half_of(dtypes))
+    layout = collapse([(t.shape, t.stride()) for t in tensors])
+    attributes = [float(named[p.name]) for p in op.attributes]
+    form = form_of(op, attributes, double, half_of(dtypes))
     numbers = (*form.numbers, *(0.0,) * (ATTRIBUTES - len(form.numbers)))
-    count = math.prod(views[0][0])
+    count = math.prod(shape)
+    if count == 0:
+        return lambda named: None
     block, warps = BLOCKS[dtypes[0].itemsize]
     sizes: dict[str, Any] = {
         **{f"p{i}": x for i, x in enumerate(numbers)},
         "count": count,
         "formula": form.formula,
-        "inputs": len(views) - 1,
+        "inputs": len(names),
         "compute": tl.float64 if double else tl.float32,
         "numbers": tl.float64 if double or form.in_double else tl.float32,
         "index": tl.int64 if layout.is_large else tl.int32,
         "block": block,
     }
-    if count == 0:
-        return lambda a, b, out: None
-    grid, options = triton.cdiv(count, block), {"num_warps": warps, **OPTIONS}
-    if layout.is_flat:
-        return Launch(flat, grid, sizes, options)
-    ours, *theirs = layout.strides
-    sizes |= {"shape": layout.shape, "rank": len(layout.shape)}
-    sizes |= {"a_strides": theirs[0], "b_strides": theirs[-1], "out_strides": ours}
-    return Launch(strided, grid, sizes, options)
-
-
-def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
-    """What enqueues the row, each time it is called."""
-    inputs = [named[p.name] for p in op.input_tensors]
-    out = named[op.outputs[0].name]
-    attributes = [named[p.name] for p in op.attributes]
-    tensors = (out, *inputs)
-    launch = _launcher(
-        op.name,
-        out.device,
-        tuple([x.dtype for x in tensors]),
-        tuple([(x.shape, x.stride()) for x in tensors]),
-        aligned(tensors),
-        struct.pack(f"{len(attributes)}d", *attributes),
-    )
-    return functools.partial(launch, inputs[0], inputs[-1], out)
+    if not layout.is_flat:
+        ours, *theirs = layout.strides
+        sizes |= {"shape": layout.shape, "rank": len(layout.shape)}
+        sizes |= {"a_strides": theirs[0], "b_strides": theirs[-1], "out_strides": ours}
+    kernel = flat if layout.is_flat else strided
+    options = {"num_warps": warps, **OPTIONS}
+    launch = Launch(kernel, triton.cdiv(count, block), sizes, options)
+    return lambda named: launch(named[first], named[last], named[target])

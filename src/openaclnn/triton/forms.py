@@ -8,7 +8,6 @@ for every input, else one of exact.py.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -201,11 +200,9 @@ EXACT: dict[str, Callable[[Sequence[float]], Form]] = {
 }
 
 
-def form_of(op: Op, patterns: bytes, double: bool, half: str) -> Form:
-    """For attributes by their bits, which tell -0 from 0. `half`: the dtype of the call, where
-    inputs and output have 16 bits. Scalars are rounded to fp32, unless the
-    call computes in double."""
-    attributes = struct.unpack(f"{len(op.attributes)}d", patterns)
+def form_of(op: Op, attributes: Sequence[float], double: bool, half: str) -> Form:
+    """`half`: the dtype of the call, where inputs and output have 16 bits. Scalars are rounded to
+    fp32, unless the call computes in double."""
     if double:
         exactly = EXACT.get(op.kernel)
         return exactly(attributes) if exactly else FORMS[op.kernel](attributes, "")

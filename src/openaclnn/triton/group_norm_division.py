@@ -22,7 +22,8 @@ class Tuning:
 
     whole_forward: int = 16384  # the largest group that one program keeps in registers
     whole_gradient: int = 16384  # half as many of fp32
-    whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that
+    whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that,
+    whole_last_bytes: int = 1 << 20  # unless x is so small that two more launches take longer
     block: int = 2048  # elements of a tile
     block_last: int = 4096  # with channels last
     channels_last: int = 128  # at most, in a tile
@@ -90,6 +91,7 @@ class Division:
         bd, bp = _power(self.D), _power(self.P)
         size = bd * bp
         short = self.D * self.itemsize < self.tuning.whole_row_bytes
+        short = short and self.size > self.tuning.whole_last_bytes
         if size > limit // self.wide or (self.last and self.P > 1 and short):
             return None
         room = self.tuning.elements_a_warp // size
@@ -159,10 +161,10 @@ class Division:
     def warps(self, elements: int, each: int) -> int:
         return max(1, min(16, _power(self.wide * elements // each)))
 
-    def options(self, sizes: dict[str, Any]) -> dict[str, int]:
-        """Of the launches of two sweeps."""
+    def options(self, sizes: dict[str, Any], tiles: int = 1) -> dict[str, int]:
+        """Of the launches of two sweeps; `tiles`: how many times more registers a tile takes."""
         t = self.tuning
-        each = t.elements_a_warp_last if self.last else t.elements_a_warp
+        each = (t.elements_a_warp_last if self.last else t.elements_a_warp) // tiles
         options = {"num_warps": self.warps(sizes["BR"] * sizes["BP"], each)}
         return options | ({"maxnreg": t.registers} if t.registers else {})
 
@@ -253,7 +255,9 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
-    launches = [Launch(gradient.sums, items, sizes, options)]
+    # Two sums, two tiles and the next two: 255 registers, and spills, with channels last in 16 bits.
+    many = d.options(sizes, 2) if d.last and d.itemsize == 2 else options
+    launches = [Launch(gradient.sums, items, sizes, many)]
     if d.last:
         launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
     launches.append(

@@ -26,28 +26,45 @@ Tensor product_of(const Tensor& x, const Tensor& y, const Tensor& bias = {}) {
 
 // ---- even blocks ----
 
-void check_axes(const Ints& axes, const Ints& wanted) {
-  require(axes.empty() || axes == wanted, "alltoAllAxes must be NULL or ", wanted, ", but are ",
-          axes);
-}
+// The matrices of a call, checked before any rank waits for others, and the ranks.
+struct Factors {
+  Tensor x, y;
+  Group group;
+  int64_t ranks, rows;
+
+  Factors(const Tensor& x1, const Tensor& x2, const Ints& axes, const Ints& wanted,
+          const Text& name, bool transpose1, bool transpose2)
+      : x(float_matrix(x1, "x1", false)),
+        y(float_matrix(x2, "x2", transpose2)),
+        group(name),
+        ranks(group.ranks),
+        rows(x.size(0)) {
+    require(axes.empty() || axes == wanted, "alltoAllAxes must be NULL or ", wanted, ", but are ",
+            axes);
+    require(!transpose1, "transposeX1 must be false");
+  }
+
+  void require_divisible(int64_t n, const char* what, const Tensor& of) const {
+    require_shape(n % ranks == 0, what, " that is divisible by the ", ranks,
+                  " ranks, but has shape ", of.sizes());
+  }
+
+  void agree(int64_t function, int64_t size, const char* what) const {
+    if (!x.is_meta()) group.agree({function, rows, size, number_of(x.scalar_type())}, what);
+  }
+};
 
 // Rows (BS, H) to ranks; received blocks stand side by side: (BS / R, R H).
 void all_to_all_matmul(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, bool transpose1,
                        bool transpose2, Out out, Out received) {
-  check_axes(axes, {-2, -1});
-  require(!transpose1, "transposeX1 must be false");
-  const Tensor x = float_matrix(x1, "x1", false), y = float_matrix(x2, "x2", transpose2);
-  const Group group(name);
-  const int64_t r = group.ranks, rows = x.size(0), h = x.size(1);
-  require_shape(rows % r == 0, "x1 must have a number of rows that is divisible by the ", r,
-                " ranks, but has shape ", x1.sizes());
-  require_shape(y.size(0) == r * h, "x2 must have ", r * h, " rows, but has shape ", x2.sizes());
-  if (!x.is_meta())
-    group.agree({kAllToAllMatmul, rows, h, number_of(x.scalar_type())},
-                "operator, sizes and dtype of x1");
+  const Factors f(x1, x2, axes, {-2, -1}, name, transpose1, transpose2);
+  const int64_t r = f.ranks, part = f.rows / r, h = f.x.size(1);
+  f.require_divisible(f.rows, "x1 must have a number of rows", x1);
+  require_shape(f.y.size(0) == r * h, "x2 must have ", r * h, " rows, but has shape ", x2.sizes());
+  f.agree(kAllToAllMatmul, h, "operator, sizes and dtype of x1");
   const Tensor left =
-      group.exchanged(x).reshape({r, rows / r, h}).transpose(0, 1).reshape({rows / r, r * h});
-  out = product_of(left, y, bias);
+      f.group.exchanged(f.x).reshape({r, part, h}).transpose(0, 1).reshape({part, r * h});
+  out = product_of(left, f.y, bias);
   if (has(received.tensor())) received = left;
 }
 void all_to_all_matmul_v2(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, Text,
@@ -58,19 +75,13 @@ void all_to_all_matmul_v2(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text nam
 // Blocks of columns to ranks; received blocks one after the other: (R BS, H / R).
 void matmul_all_to_all(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, bool transpose1,
                        bool transpose2, Out out) {
-  check_axes(axes, {-1, -2});
-  require(!transpose1, "transposeX1 must be false");
-  const Tensor x = float_matrix(x1, "x1", false), y = float_matrix(x2, "x2", transpose2);
-  const Group group(name);
-  const int64_t r = group.ranks, rows = x.size(0), columns = y.size(1);
-  require_shape(columns % r == 0, "x2 must have a number of columns that is divisible by the ", r,
-                " ranks, but has shape ", x2.sizes());
-  const Tensor made = product_of(x, y, bias).to(x1.scalar_type());
-  if (!x.is_meta())
-    group.agree({kMatmulAllToAll, rows, columns, number_of(x.scalar_type())},
-                "operator, sizes and dtype");
-  const Tensor blocks = made.reshape({rows, r, columns / r}).transpose(0, 1).contiguous();
-  out = group.exchanged(blocks).reshape({r * rows, columns / r});
+  const Factors f(x1, x2, axes, {-1, -2}, name, transpose1, transpose2);
+  const int64_t r = f.ranks, columns = f.y.size(1);
+  f.require_divisible(columns, "x2 must have a number of columns", x2);
+  const Tensor made = product_of(f.x, f.y, bias).to(x1.scalar_type());
+  f.agree(kMatmulAllToAll, columns, "operator, sizes and dtype");
+  const Tensor blocks = made.reshape({f.rows, r, columns / r}).transpose(0, 1).contiguous();
+  out = f.group.exchanged(blocks).reshape({r * f.rows, columns / r});
 }
 void matmul_all_to_all_v2(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, Text,
                           bool transpose1, bool transpose2, Out out) {
