@@ -42,7 +42,7 @@ def entry(name: str, signature: str, doc: str | None, level: int = 3) -> str:
 
 def signature_of(thing: Any) -> str:
     try:
-        return str(inspect.signature(thing)).replace("'", "")
+        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
     except (TypeError, ValueError):  # of the extension
         first = (thing.__doc__ or "").partition("\n")[0]
         return f"({first.partition('(')[2]}" if "(" in first else ""
