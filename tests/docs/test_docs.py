@@ -88,7 +88,9 @@ def test_pages_say_how_many_functions_aten_computes():
 
 def test_status_codes_are_those_that_the_library_returns():
     """Each has a cause, and the page is what the headers and sources say."""
-    names = {status_codes.short(name) for name in status_codes.returned() & {*status_codes.values()}}
+    names = {
+        status_codes.short(name) for name in status_codes.returned() & {*status_codes.values()}
+    }
     assert names == set(status_codes.CAUSES)
     page = PAGE.with_name("status_codes.md").read_text(encoding="utf-8")
     assert page == status_codes.page(), "run python tools/docs/refresh.py"

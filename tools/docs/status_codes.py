@@ -17,7 +17,7 @@ CAUSES = {
     "PARAM_INVALID": "an argument is refused: dtype, shape, memory, a handle that is not alive",
     "RUNTIME_ERROR": "phase 2: the stream is not alive, or no device is set",
     "INNER": "out of memory, too many objects, or ATen's library is missing",
-    "INNER_FIND_KERNEL_ERROR": "the product lacks the operator; the sentence names those that have it",
+    "INNER_FIND_KERNEL_ERROR": "the product lacks the operator; the sentence names those with it",
     "INNER_CREATE_EXECUTOR": "2^20 executors are alive; run or destroy them",
     "INNER_NULLPTR": "a call on an executor got NULL",
     "INVALID_PARAM": "an argument is NULL, or an enumerator is out of range",
@@ -26,7 +26,7 @@ CAUSES = {
     "PARSE_FILE": "the file of aclInit is not JSON",
     "OP_NOT_FOUND": "aclopCompileAndExecute: there is no such type of operator",
     "REPEAT_SUBSCRIBE": "the stream has a thread for callbacks already",
-    "STREAM_NOT_SUBSCRIBE": "no thread is subscribed to the stream; call aclrtSubscribeReport first",
+    "STREAM_NOT_SUBSCRIBE": "no thread is subscribed to the stream; call aclrtSubscribeReport",
     "THREAD_NOT_SUBSCRIBE": "the thread is not subscribed",
     "WAIT_CALLBACK_TIMEOUT": "no callback arrived in time",
     "REPEAT_FINALIZE": "aclFinalize was called already",
@@ -46,7 +46,7 @@ CAUSES = {
     "RT_TASK_TIMEOUT": "a wait for a notification took too long",
     "RT_SYSPARAMOPT_NOT_SET": "the option was never set",
     "RT_STREAM_ABORT": "the work of the stream was dropped while the call waited for it",
-    "RT_CAPTURE_DEPENDENCY": "capture: the event is of work outside; create it with ACL_EVENT_EXTERNAL",
+    "RT_CAPTURE_DEPENDENCY": "capture: the event is of work outside; use ACL_EVENT_EXTERNAL",
     "RT_STREAM_UNJOINED": "capture: the origin does not wait for a stream that joined",
     "RT_MODEL_CAPTURED": "the graph is still being captured",
     "RT_STREAM_CAPTURED": "the stream is being captured already",
@@ -89,11 +89,15 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- Written by tools/docs/status_codes.py -->
 # Status codes
 
-Numbers and names are those of CANN. Each comes with a sentence that says what is wrong and what to \
-do: `aclGetRecentErrMsg()` in C, the text of `AclnnError` in Python.
+Numbers and names are those of CANN. Each comes with a sentence that says what is wrong and what \
+to do: `aclGetRecentErrMsg()` in C, the text of `AclnnError` in Python.
 
 | code | name | cause |
 | --- | --- | --- |
+"""
+FOOT = """
+Operators return those of `ACLNN_ERR`, the [runtime](runtime.md) the others. Collectives (`Hccl*`) \
+have their own, from 0 (`HCCL_SUCCESS`) to 25.
 """
 
 
@@ -122,10 +126,7 @@ def page() -> str:
     rows = sorted((codes[name], name) for name in returned() if name in codes)
     order = sorted(rows, key=lambda row: (not row[1].startswith("ACLNN"), row))
     lines = (f"| {code} | `{name}` | {CAUSES[short(name)]} |\n" for code, name in order)
-    return HEAD + "".join(lines) + (
-        "\nOperators return those of `ACLNN_ERR`, the [runtime](runtime.md) the others. Collectives "
-        "(`Hccl*`) have their own, from 0 (`HCCL_SUCCESS`) to 25.\n"
-    )
+    return HEAD + "".join(lines) + FOOT
 
 
 if __name__ == "__main__":

@@ -142,5 +142,5 @@ def page() -> str:
     text += "## openaclnn.jax\n\n" + operators(
         "[How to use it](../howto/jax.md). Arrays of JAX; all other arguments are static.", False
     )
-    text += "## openaclnn.npu\n\nImported before torch, it makes `device=\"npu\"` available: "
+    text += '## openaclnn.npu\n\nImported before torch, it makes `device="npu"` available: '
     return text + "[the npu device](../howto/npu_device.md).\n"
