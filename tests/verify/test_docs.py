@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verify.md and verify_cases.md, from `openaclnn verify` on: the commands, the library, the file of cases."""
+"""verify.md, from `openaclnn verify` on, and verify_cases.md: commands, library, file of cases."""
 
 from __future__ import annotations
 
