@@ -239,7 +239,7 @@ def older() -> str:
         return ""
     return (
         f" The records of {', '.join(names)} are older, of the kernels before "
-        "[they were rewritten](../design/kernels.md)."
+        "[they were rewritten](../contribute/element_wise_kernels.md)."
     )
 
 

@@ -32,7 +32,7 @@ struct Report {
     return *this;
   }
 
-  const char* kind;  // a heading of docs/howto/check_mode.md
+  const char* kind;  // a heading of docs/reference/mistakes.md
   Sentence what;     // what is wrong, and with which object; one or more sentences
   CallSite site[kCallSites];
   int sites = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """16-bit results of the functions that ATen computes are those in float, rounded once, with few
-exceptions (numerics.md). What ATen does depends on the CPU, so the calls run twice: on this
+exceptions (numerics_aten.md). What ATen does depends on the CPU, so the calls run twice: on this
 one, and as if it had no AVX-512.
 """
 
@@ -63,7 +63,7 @@ def test_every_call_is_of_a_function():
 
 def test_the_page_names_the_exceptions():
     root = Path(__file__).resolve().parents[2]
-    page = (root / "docs" / "reference" / "numerics.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "reference" / "numerics_aten.md").read_text(encoding="utf-8")
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     forms = {name: name.replace("aclnnInplace", "aclnn") for name in ROUNDED_TWICE | FLOAT_ONLY}
     plain = {name: form.removeprefix("aclnn").removeprefix("acl") for name, form in forms.items()}

@@ -16,6 +16,8 @@ from tests.support import without_diffs
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "docs"))
 import example_changes
 import refresh
+import status_codes
+import words
 
 import openaclnn
 from openaclnn.commands.cli import main
@@ -77,11 +79,27 @@ def test_pages_say_how_many_functions_aten_computes():
         if refresh.with_counts(text) != text:
             wrong.append(page.name)
     assert wrong == [], "rewrite them with: python tools/docs/refresh.py"
-    saying = {"README.md": 1, "README.zh-CN.md": 1, "CHANGELOG.md": 1, "npu_device.md": 4}
-    saying |= {"index.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
+    saying = {"README.md": 1, "README.zh-CN.md": 1, "CHANGELOG.md": 1, "npu_device.md": 1}
+    saying |= {"index.md": 1, "decisions.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
     assert {page: count for page, count in found.items() if count} == saying
     page = (ROOT / "docs" / "howto" / "npu_device.md").read_text(encoding="utf-8")
-    assert [len(pattern.findall(page)) for pattern in (refresh.ROWS, refresh.TYPES)] == [1, 1]
+    assert len(refresh.TYPES.findall(page)) == 1
+
+
+def test_status_codes_are_those_that_the_library_returns():
+    """Each has a cause, and the page is what the headers and sources say."""
+    names = {
+        status_codes.short(name) for name in status_codes.returned() & {*status_codes.values()}
+    }
+    assert names == set(status_codes.CAUSES)
+    page = PAGE.with_name("status_codes.md").read_text(encoding="utf-8")
+    assert page == status_codes.page(), "run python tools/docs/refresh.py"
+
+
+@pytest.mark.parametrize("page", words.pages(), ids=lambda page: page.name)
+def test_pages_are_short(page):
+    if page.stem not in words.GENERATED:
+        assert words.counts(page)[0] <= words.TABLES.get(page.stem, words.LIMIT), "cut it"
 
 
 def test_the_readme_of_the_tests_names_every_folder():

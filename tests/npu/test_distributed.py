@@ -205,7 +205,7 @@ def test_the_watchdog_says_what_failed(failures):
 
 def example(program: str, command: str, folder: Path) -> Path:
     """The program of the page, whose command must be in it too."""
-    page = (PROGRAMS.parents[2] / "docs" / "howto" / "npu_processes.md").read_text()
+    page = (PROGRAMS.parents[2] / "docs" / "tutorials" / "several_processes.md").read_text()
     assert f"```bash\n{command} {program}\n```" in page
     text = re.search(rf"```python\n(# {re.escape(program)}\n.*?)```", page, re.S)[1]
     (folder / program).write_text(text)

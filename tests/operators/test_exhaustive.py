@@ -164,7 +164,7 @@ def test_all_patterns(op, attributes, capsys):
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/reference/numerics.md", "CONTRIBUTING.md", "tests/operators/test_exhaustive.py"]
+    "page", ["docs/design/exactness.md", "CONTRIBUTING.md", "tests/operators/test_exhaustive.py"]
 )
 def test_what_pages_select(page):
     """With -k and one word: one sweep, or the first of every row, or the drawn one."""

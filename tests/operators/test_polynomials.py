@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The polynomials of core/kernels are as close to their functions as numerics.md says.
+"""The polynomials of core/kernels are as close to their functions as docs/design/exactness.md says.
 
 Coefficients are read from the headers and evaluated in 45 digits: this is the error of the
 approximation alone. What rounding adds to it is in the sweeps (test_exhaustive.py, test_half.py).
@@ -121,9 +121,9 @@ def test_table(name):
 
 
 def test_the_page_states_every_bound():
-    page = (KERNELS.parent.parent / "docs" / "reference" / "numerics.md").read_text()
+    page = (KERNELS.parent.parent / "docs" / "design" / "exactness.md").read_text()
     for name, case in CASES.items():
         assert f"| {name} | `{case[1]}`, {Path(case[0]).name} |" in page, (
-            f"docs/reference/numerics.md: {name} is missing"
+            f"docs/design/exactness.md: {name} is missing"
         )
-        assert f"| 2^-{case[-1]} |" in page, f"docs/reference/numerics.md: {name} is 2^-{case[-1]}"
+        assert f"| 2^-{case[-1]} |" in page, f"docs/design/exactness.md: {name} is 2^-{case[-1]}"

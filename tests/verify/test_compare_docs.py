@@ -16,10 +16,11 @@ import openaclnn
 from openaclnn.commands.cli import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "verify.md"
+CASES = PAGE.parents[1] / "reference" / "verify_cases.md"
 
 
-def blocks(language: str) -> list[str]:
-    text = PAGE.read_text(encoding="utf-8")
+def blocks(language: str, page: Path = PAGE) -> list[str]:
+    text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 

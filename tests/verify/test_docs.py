@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verify.md, from `openaclnn verify` on: the commands, the library, the file of cases."""
+"""verify.md, from `openaclnn verify` on, and verify_cases.md: commands, library, file of cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from tests.verify.test_compare_docs import PAGE, blocks
+from tests.verify.test_compare_docs import CASES, PAGE, blocks
 
 from openaclnn.commands.cli import main
 from openaclnn.commands.programs import compile_command
@@ -73,13 +73,13 @@ def test_every_input_of_the_page(capsys):
 
 def test_the_file_of_cases(tmp_path, capsys):
     file = tmp_path / "cases.json"
-    file.write_text(blocks("json")[0], encoding="utf-8")
+    file.write_text(blocks("json", CASES)[0], encoding="utf-8")
     assert main(["verify", "--cases", str(file), "--quiet"]) == 0
     assert main(["verify", "--cases", str(file), "--quiet", "--only", "my network"]) == 0
 
 
 def test_the_tables_are_complete():
-    text = PAGE.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8") + CASES.read_text(encoding="utf-8")
     words = set(re.findall(r"`(\w+)`", text))
     assert set(POINTWISE) <= words
     assert {"wrong", "differs", "unsteady", "status", "damaged", "crashed", "hung"} <= words

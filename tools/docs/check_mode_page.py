@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites check_mode.md: examples/mistakes are built with the installed package and run,
+"""Rewrites mistakes.md: examples/mistakes are built with the installed package and run,
 and their reports are put where the page shows them.
 
     python tools/docs/check_mode_page.py
@@ -18,7 +18,7 @@ from openaclnn.rows.libraries import LINK_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "mistakes"
-PAGE = ROOT / "docs" / "howto" / "check_mode.md"
+PAGE = ROOT / "docs" / "reference" / "mistakes.md"
 PROGRAMS = sorted(FOLDER.glob("*.cpp"))
 KINDS = sorted(
     {
@@ -65,12 +65,10 @@ def report_of(source: Path, folder: Path) -> str:
 
 
 def section(source: Path, report: str) -> str:
-    """Heading, mistake, main function, report."""
-    comment, code = re.fullmatch(
-        r"// SPDX[^\n]*\n// ([^\n]*)\n.*?(int main.*)", source.read_text(), re.S
-    ).groups()  # type: ignore[union-attr]
+    """Heading, mistake, report."""
+    (comment,) = re.findall(r"\A// SPDX[^\n]*\n// ([^\n]*)\n", source.read_text())
     link = f"[{source.name}](../../examples/mistakes/{source.name})"
-    return f"## {source.stem}\n\n{comment} ({link})\n\n```cpp\n{code}```\n\n```text\n{report}```\n"
+    return f"## {source.stem}\n\n{comment} ({link})\n\n```text\n{report}```\n"
 
 
 def page(shown: str, sections: str) -> str:

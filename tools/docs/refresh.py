@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites what is derived from the rows and yet kept in git, because people review it there:
-the tables of operators in the READMEs, the snapshot of the C interface, the page of the runtime's
-functions, and how many functions ATen computes.
+the tables of operators in the READMEs, the snapshot of the C interface, the pages of the runtime's
+functions and of status codes, and how many functions ATen computes.
 
     pip install . && python tools/docs/refresh.py
 
@@ -25,21 +25,17 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-# How pages write the number of functions that ATen computes, of its rows and types.
+# How pages write the number of functions that ATen computes, and of its types.
 FUNCTIONS = re.compile(
     r"(?<![\d,.])\d{3}(?= more (?:functions|operators|that torch)| (?:operators|functions|others)"
     r"| ?个算子)|(?<=every one of the )\d+"
 )
-ROWS = re.compile(r"(?<=described by )\d+(?= rows)")
 TYPES = re.compile(r"(?<!\d)\d+(?= types of (?:operators that torch_npu|the interface before))")
 
 
 def with_counts(text: str) -> str:
     types = sum(row.is_type for row in aten.rows())
-    files = (ROOT / "src" / "openaclnn" / "aten").glob("*.txt")
-    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     text = FUNCTIONS.sub(str(len(aten.rows()) - types), text)
-    text = ROWS.sub(str(sum(line.startswith("acl") for line in lines)), text)
     return TYPES.sub(str(types), text)
 
 
@@ -62,9 +58,10 @@ def main() -> None:
         readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
     for page in PAGES:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
-    functions = [sys.executable, str(ROOT / "tools" / "docs" / "runtime_functions.py")]
-    listed = subprocess.run(functions, capture_output=True, text=True, check=True).stdout
-    (ROOT / "docs" / "reference" / "runtime_functions.md").write_text(listed, encoding="utf-8")
+    for name in ("runtime_functions", "status_codes"):
+        tool = [sys.executable, str(ROOT / "tools" / "docs" / f"{name}.py")]
+        listed = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
+        (ROOT / "docs" / "reference" / f"{name}.md").write_text(listed, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.abi.test_symbols"], cwd=ROOT, check=True)
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A formula is one element-wise operator as arithmetic, in two strengths (docs/design/kernels.md):
+// A formula is one element-wise operator as arithmetic, in two strengths
+// (docs/contribute/element_wise_kernels.md):
 //
 //     struct name {
 //       explicit name(const double* attributes);         // in the order of its row; or none

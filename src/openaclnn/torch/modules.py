@@ -11,16 +11,22 @@ from . import functions
 
 
 class LeakyReLU(torch.nn.LeakyReLU):
+    """torch.nn.LeakyReLU with openaclnn's kernel."""
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return functions.leaky_relu(input, self.negative_slope, self.inplace)
 
 
 class ELU(torch.nn.ELU):
+    """torch.nn.ELU with openaclnn's kernel."""
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return functions.elu(input, self.alpha, self.inplace)
 
 
 class Hardshrink(torch.nn.Hardshrink):
+    """torch.nn.Hardshrink with openaclnn's kernel."""
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         return functions.hardshrink(input, self.lambd)
 

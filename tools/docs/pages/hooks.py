@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What mkdocs adds to docs/: the READMEs and their like from where they are, a page for every
-operator, one for all that ATen computes, the tables of the benchmarks, and a page for every file
-of the repository that a page links to."""
+operator, one for all that ATen computes, the Python API, the command line, the tables of the
+benchmarks, and a page for every file of the repository that a page links to."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT / room) for room in ("tools/docs", "tools/build", "benc
 
 import page as benchmarks_page  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
+from pages import command_line, python_api  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
 from reference_pages import aten_page  # noqa: E402
 from suites import SUITES  # noqa: E402
@@ -109,6 +110,8 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path, name in RECORDS.items():
         add(uri_of(path), benchmarks_page.section(name))
     add("operators/aten.md", aten_page().replace("../../docs/", "../"))
+    add("reference/python_api.md", python_api.page())
+    add("reference/command_line.md", command_line.page())
     pages = [ROOT / (source_of(f.src_uri) or "") for f in files.documentation_pages()]
     for text_page in [p for p in pages if p.is_file()]:
         for path in targets(text_page.read_text(), str(text_page.relative_to(ROOT))):
