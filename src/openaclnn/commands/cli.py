@@ -17,6 +17,7 @@ from . import (
     bench,
     check_trace,
     compare,
+    completion,
     demo,
     docs,
     installation,
@@ -137,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     programs.add_commands(command)
     check_trace.add_commands(command)
     npu.add_commands(command)
+    completion.add_command(command, commands)
     docs.add_command(command)
     return top
 

@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT / room) for room in ("tools/docs", "tools/build", "benc
 
 import page as benchmarks_page  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
+from pages.landing import DOORS, with_doors  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
 from reference_pages import aten_page  # noqa: E402
 from suites import SUITES  # noqa: E402
@@ -125,6 +126,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Links between files of the repository become links between pages of the site. Without the
     comment before it, the first heading is the title in the navigation."""
     markdown = re.sub(r"\A(<!--.*?-->\n)+", "", markdown)
+    if page.file.src_uri in DOORS:
+        markdown = with_doors(markdown, page.file.src_uri)
     source = source_of(page.file.src_uri)
     if source is None:
         return markdown
