@@ -70,7 +70,9 @@ def test_words_are_those_of_the_field(page):
 
 def after(title: str, language: str) -> list[str]:
     """The blocks of a section."""
-    section = re.search(rf"^## {title}$(.*?)(?=^## |\Z)", QUICKSTART.read_text("utf-8"), re.M | re.S)
+    section = re.search(
+        rf"^## {title}$(.*?)(?=^## |\Z)", QUICKSTART.read_text("utf-8"), re.M | re.S
+    )
     assert section is not None, title
     return re.findall(rf"^```{language}\n(.*?)^```$", section[1], re.M | re.S)
 

@@ -84,9 +84,7 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
     return 0
 
 
-def add_command(
-    command: Callable[..., argparse.ArgumentParser], commands: argparse.Action
-) -> None:
+def add_command(command: Callable[..., argparse.ArgumentParser], commands: argparse.Action) -> None:
     sub = command(
         "completion",
         run,

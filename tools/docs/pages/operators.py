@@ -92,7 +92,7 @@ In Python:
 ```text
 {printed(op)}```
 
-In C, [complete](#example-in-c): `openaclnn cc {op.python}.c -o {op.python} && ./{op.python}` prints the same.
+[The same in C](#example-in-c) prints the same.
 
 ## Function and derivative
 
@@ -112,6 +112,8 @@ FLOAT, {attributes or "no attributes"}; {others}.
 {dtypes_by_product(op)}
 
 ## Example in C
+
+`openaclnn cc {op.python}.c -o {op.python} && ./{op.python}`
 
 ```c
 {c_example(op)}```
