@@ -62,8 +62,9 @@ def _cells(results: Sequence[Result], baseline: str) -> list[list[str]]:
         mine = one.times["ours"]
         row = [SHORT[one.case.dtype], text(one.case.shape), duration(mine.median), spread(mine)]
         row.append(f"{one.gbps:.3g}")
-        beyond = one.bytes > cache_bytes()  # below, a copy is not at the speed of memory
-        row += [f"{100 * one.ratios['copy']:.0f} %" if beyond else "–"] * has_copy
+        if has_copy:  # one in the cache is not at the speed of memory
+            beyond = one.bytes > cache_bytes()
+            row.append(f"{100 * one.ratios['copy']:.0f} %" if beyond else "–")
         if baseline != "none":
             theirs = one.times[baseline]
             row += [duration(theirs.median), spread(theirs), f"{one.ratios[baseline]:.2f}"]

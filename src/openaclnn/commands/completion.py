@@ -26,15 +26,19 @@ ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
 SHELLS = ("bash", "zsh", "fish")
 
 
-def words_of(metavar: object) -> list[str]:
-    """The values that an argument of this metavar takes; none: files."""
+def takes_value(action: argparse.Action | None) -> bool:
+    return action is not None and action.nargs != 0
+
+
+def words_of(action: argparse.Action) -> list[str]:
+    """The values that an argument takes; none: files."""
     known = {
         "OPERATOR": [name for op in OPS for name in (op.python, op.name)],
         "DTYPE": ["fp16", "bf16", "fp32", "fp64"],
         "PAGE": list(pages()),
         "SHELL": list(SHELLS),
     }
-    return known.get(str(metavar), [])
+    return known.get(str(action.metavar or action.dest.upper()), [])
 
 
 def options(sub: argparse.ArgumentParser) -> list[tuple[str, argparse.Action | None]]:
@@ -48,9 +52,9 @@ def bash(commands: dict[str, argparse.ArgumentParser]) -> str:
     cases = [('"1 "*', [*commands, "--help", "--version"])]
     for name, sub in commands.items():
         known = options(sub)
-        cases += [(f'*" {name} {o} "*', words_of(a.metavar)) for o, a in known if a and a.metavar]
+        cases += [(f'*" {name} {o} "*', words_of(a)) for o, a in known if a and takes_value(a)]
         cases.append((f'*" {name} "*" -"*', [o for o, _ in known]))
-        named = [w for a in sub._actions if not a.option_strings for w in words_of(a.metavar)]
+        named = [w for a in sub._actions if not a.option_strings for w in words_of(a)]
         cases.append((f'*" {name} "*', named))
     lines = [f'    {pattern}) words="{" ".join(words)}" ;;' for pattern, words in cases]
     return BASH.format(cases="\n".join(lines))
@@ -63,14 +67,13 @@ def fish(commands: dict[str, argparse.ArgumentParser], summaries: dict[str, str]
         yield f"{first} -f -a {name} -d {shlex.quote(summaries[name])}"
         here = f"complete -c openaclnn -n '__fish_seen_subcommand_from {name}'"
         for option, action in options(sub):
-            values = words_of(action.metavar) if action else []
-            takes = " -r" if action and action.metavar else ""
-            if values:
+            takes = " -r" if takes_value(action) else ""
+            if action and (values := words_of(action)):
                 takes = f" -x -a '{' '.join(values)}'"
             about = f" -d {shlex.quote(action.help)}" if action and action.help else ""
             yield f"{here} -l {option[2:]}{takes}{about}"
         for action in sub._actions:
-            if not action.option_strings and (values := words_of(action.metavar)):
+            if not action.option_strings and (values := words_of(action)):
                 yield f"{here} -f -a '{' '.join(values)}'"
 
 
