@@ -151,8 +151,13 @@ def test_the_page_in_a_browser(capsys, tmp_path):
             browser.scheme(scheme)
             ratio, element = browser.run(CONTRAST)[0]
             assert ratio >= 4.5, (scheme, element)
-        browser.size(400, 800)
-        assert browser.run("document.documentElement.scrollWidth") <= 400
+        browser.size(390, 800)
+        assert browser.run("document.documentElement.scrollWidth") <= 390
+        tables = "[...document.querySelectorAll('section > .scroll')]"
+        assert browser.run(f"{tables}.every((e) => e.scrollWidth <= e.clientWidth)")
+        scale = "document.querySelector('.chart svg').getScreenCTM().a"
+        size = "parseFloat(getComputedStyle(document.querySelector('.chart text')).fontSize)"
+        assert browser.run(f"{scale} * {size}") >= 10  # pixels
         browser.click("#theme")
         assert browser.run("document.documentElement.dataset.theme") == "light"
         browser.click("details summary")
