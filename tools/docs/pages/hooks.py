@@ -145,6 +145,13 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
 
 
+def on_page_context(context: Any, *, page: Any, config: Any, **_: Any) -> Any:
+    """Search, contents, previous and next in the language of the page."""
+    uri = page.file.src_uri
+    config.theme["language"] = "zh" if uri == "zh.md" or uri.endswith(".zh-CN.md") else "en"
+    return context
+
+
 def on_page_content(html: str, **_: Any) -> str:
     r"""In a table `\|` is a bar: GitHub shows it so in code, too, Python-Markdown with its mark."""
     return re.sub(r"<td.*?</td>", lambda cell: cell[0].replace(r"\|", "|"), html, flags=re.S)
