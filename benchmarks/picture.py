@@ -30,12 +30,17 @@ def draw(found: list[Case], slowest: list[str], stem: Path) -> None:
     size = 2.2 + 0.52 * len(columns), 1.9 + 0.36 * len(ops)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
-    axes.imshow(grid, cmap="RdYlGn", norm=LogNorm(1 / 4, 4), aspect="auto")
+    image = axes.imshow(grid, cmap="RdYlGn", norm=LogNorm(1 / 4, 4), aspect="auto")
     for (i, k), ratio in np.ndenumerate(grid):
         if not np.isnan(ratio):
             weight = "bold" if ratio < 0.95 else "normal"
             text = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-            axes.text(k, i, text, ha="center", va="center", fontsize=7.5, fontweight=weight)
+            red, green, blue, _ = image.cmap(image.norm(ratio))
+            dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+            axes.text(
+                k, i, text, ha="center", va="center", fontsize=8.5, fontweight=weight,
+                color="white" if dark else "black",
+            )  # fmt: skip
     axes.set_yticks(range(len(ops)), ops, fontsize=8.5)
     axes.set_xticks(range(len(columns)), [dtype for _, dtype in columns], fontsize=7)
     for title in dict.fromkeys(title for title, _ in columns):

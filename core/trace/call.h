@@ -70,7 +70,7 @@ class Call {
     if (tallied_ != nullptr)
       Recorder::get().planned(tallied_, good ? "" : sentence + 2, begin_, end_);
     Recorder::get().called(name_, arguments_, good ? result : result + sentence, begin_, end_,
-                           good ? submission_ : 0);
+                           good ? submission_ : 0, !good);
   }
 
  private:

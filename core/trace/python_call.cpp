@@ -63,7 +63,7 @@ void record(const PythonCall& call) {
   if (call.submission != 0 && !good) recorder.withdraw(call.submission);
   recorder.called(lasting(std::string(call.op.name) + (call.plans ? "GetWorkspaceSize" : "")),
                   arguments, good ? "done" : std::string("raised ") + call.raised, call.begin,
-                  call.end, good ? call.submission : 0);
+                  call.end, good ? call.submission : 0, !good);
 }
 
 }  // namespace

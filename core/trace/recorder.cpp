@@ -79,7 +79,6 @@ Recorder& Recorder::get() {
 void Recorder::Figures::add(int64_t nanoseconds) {
   ++count;
   total += nanoseconds;
-  least = std::min(least, nanoseconds);
   most = std::max(most, nanoseconds);
 }
 
@@ -92,16 +91,21 @@ void Recorder::open() {
   const char* path = std::getenv("OPENACLNN_TRACE_TEXT");
   const bool named = path != nullptr && *path != '\0';
   text_ = named ? open_file("OPENACLNN_TRACE_TEXT") : tally_.wanted() ? nullptr : stderr;
+  if (text_ != nullptr) terminal_ = Terminal(text_);
+  if (terminal_.is_one()) std::fprintf(text_, "%11s  %-9s %9s\n", "at µs", "by", "took µs");
   json_ = open_file("OPENACLNN_TRACE_JSON");
   if (json_ != nullptr) std::fputs("[\n", json_);
   name_process(Track::host, program_name() + ": calls of acl, by thread");
   name_process(Track::stream, program_name() + ": work of streams");
 }
 
-std::string Recorder::micros(int64_t nanoseconds) const {
+std::string Recorder::micros(int64_t nanoseconds, int digits) {
+  constexpr long long kPowers[] = {1, 10, 100, 1000};
+  const long long unit = kPowers[3 - digits], scale = kPowers[digits];
+  const long long rounded = (std::llabs(nanoseconds) + unit / 2) / unit;
   char text[32];
-  std::snprintf(text, sizeof text, "%s%lld.%03lld", nanoseconds < 0 ? "-" : "",
-                std::abs(nanoseconds / 1000LL), std::abs(nanoseconds % 1000LL));
+  std::snprintf(text, sizeof text, "%s%lld.%0*lld", nanoseconds < 0 ? "-" : "", rounded / scale,
+                digits, rounded % scale);
   return text;
 }
 
@@ -125,10 +129,17 @@ void Recorder::follow_event(const std::string& name, const Arguments& arguments,
 }
 
 void Recorder::line(const char* track, int number, int64_t begin, int64_t end,
-                    const std::string& what) {
+                    const std::string& what, bool failed) {
   if (text_ == nullptr) return;
-  std::fprintf(text_, "%12s us  %-6s %2d  %9s us  %s\n", micros(begin - start_).c_str(), track,
-               number, micros(end - begin).c_str(), what.c_str());
+  if (!terminal_.is_one()) {
+    std::fprintf(text_, "%12s µs  %-6s %2d  %9s µs  %s\n", micros(begin - start_).c_str(), track,
+                 number, micros(end - begin).c_str(), what.c_str());
+    return;
+  }
+  char start[64];
+  std::snprintf(start, sizeof start, "%10s  %-6s %2d %8s  ", micros(begin - start_, 1).c_str(),
+                track, number, micros(end - begin, 1).c_str());
+  std::fprintf(text_, "%s\n", terminal_.shown(start + what, failed).c_str());
 }
 
 int Recorder::thread_number() {
@@ -195,13 +206,13 @@ Arguments Recorder::arguments_of(const aclOpExecutor* plan) {
 }
 
 void Recorder::called(const char* name, const Arguments& arguments, const std::string& result,
-                      int64_t begin, int64_t end, uint64_t submission) {
+                      int64_t begin, int64_t end, uint64_t submission, bool failed) {
   std::lock_guard lock(mutex_);
   open();
   const int thread = thread_number();
   if (text_ != nullptr) {
     const std::string what = std::string(name) + "(" + listed(arguments) + ")";
-    line("host", thread, begin, end, result.empty() ? what : what + " = " + result);
+    line("host", thread, begin, end, result.empty() ? what : what + " = " + result, failed);
   }
   if (json_ != nullptr) {
     Arguments fields = arguments;
@@ -236,8 +247,6 @@ void Recorder::worked(const void* identity, const char* name, int64_t begin, int
 }
 
 void Recorder::write_table() {
-  std::fprintf(text_, "\n%-10s %-40s %8s %12s %12s %12s %12s\n", "", "", "calls", "total us",
-               "mean us", "least us", "most us");
   // Streams first, then calls; each by total time, descending.
   std::vector<std::pair<std::pair<int, std::string>, Figures>> rows(figures_.begin(),
                                                                     figures_.end());
@@ -246,13 +255,23 @@ void Recorder::write_table() {
     return std::make_pair(rank(a.first.first), -a.second.total) <
            std::make_pair(rank(b.first.first), -b.second.total);
   });
+  std::map<int, int64_t> totals;
+  int wide = 0;
+  for (const auto& [key, own] : rows) {
+    totals[key.first] += own.total;
+    wide = std::max(wide, static_cast<int>(key.second.size()));
+  }
+  std::fprintf(text_, "\n%-9s %-*s %6s %11s %6s %9s %10s\n", "", wide, "", "calls", "total µs",
+               "share", "mean µs", "most µs");
   for (const auto& [key, own] : rows) {
     const std::string track = key.first == 0 ? "host" : "stream " + std::to_string(key.first);
-    std::fprintf(text_, "%-10s %-40s %8llu %12s %12s %12s %12s\n", track.c_str(),
+    const int64_t all = std::max<int64_t>(totals[key.first], 1);
+    std::fprintf(text_, "%-9s %-*s %6llu %10s %3lld %% %8s %9s\n", track.c_str(), wide,
                  key.second.c_str(), static_cast<unsigned long long>(own.count),
-                 micros(own.total).c_str(),
-                 micros(own.total / static_cast<int64_t>(own.count)).c_str(),
-                 micros(own.least).c_str(), micros(own.most).c_str());
+                 micros(own.total, 2).c_str(),
+                 static_cast<long long>((100 * own.total + all / 2) / all),
+                 micros(own.total / static_cast<int64_t>(own.count), 2).c_str(),
+                 micros(own.most, 2).c_str());
   }
 }
 

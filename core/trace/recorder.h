@@ -44,6 +44,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/observer.h"
 #include "core/trace/tally.h"
+#include "core/trace/terminal.h"
 
 namespace openaclnn::trace {
 
@@ -65,7 +66,7 @@ class Recorder {
   void know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied = nullptr);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,
-              int64_t begin, int64_t end, uint64_t submission);
+              int64_t begin, int64_t end, uint64_t submission, bool failed);
   // ---- for the report of a run ----
   bool reports() const { return tally_.wanted(); }
   // The entry of a function, as phase 1 gets its arguments; on its first call judges it:
@@ -99,7 +100,7 @@ class Recorder {
   };
   struct Figures {
     uint64_t count = 0;
-    int64_t total = 0, least = INT64_MAX, most = 0;
+    int64_t total = 0, most = 0;
     void add(int64_t nanoseconds);
   };
   enum class Track { host = 1, stream = 2 };  // process ids of the trace file
@@ -109,8 +110,10 @@ class Recorder {
   void open();
   int number_of(const void* identity);
   int thread_number();
-  std::string micros(int64_t nanoseconds) const;
-  void line(const char* track, int number, int64_t begin, int64_t end, const std::string& what);
+  // Microseconds with 1 to 3 digits after the point.
+  static std::string micros(int64_t nanoseconds, int digits = 3);
+  void line(const char* track, int number, int64_t begin, int64_t end, const std::string& what,
+            bool failed = false);
   void event(Track track, int number, const std::string& name, int64_t begin, int64_t end,
              const Arguments& arguments);
   void arrow(const char* name, const char* phase, Track track, int number, int64_t at, uint64_t id);
@@ -124,6 +127,7 @@ class Recorder {
   std::mutex mutex_;
   int64_t start_ = 0;
   FILE* text_ = nullptr;
+  Terminal terminal_;  // if text_ is one
   FILE* json_ = nullptr;
   bool opened_ = false, first_event_ = true;
   int threads_ = 0;

@@ -4,6 +4,7 @@ at how long something took."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import pytest
 from tests.support import all_rows
 
 import openaclnn
-from openaclnn.bench import measure, timing
+from openaclnn.bench import measure, report, timing
 from openaclnn.bench.baseline import Baseline
 from openaclnn.bench.baseline_table import BASELINES
 from openaclnn.bench.cases import LAYOUTS, Case, Special, arrays, ours
@@ -22,6 +23,8 @@ from openaclnn.bench.timing import Samples
 from openaclnn.commands.cli import main
 from openaclnn.plotting.curves import default_attributes
 from openaclnn.reference.evaluation import REFERENCES, evaluate
+from openaclnn.report.text_table import Paint
+from openaclnn.rows.table import OPS
 
 QUICK = ["--rounds", "1", "--threads", "1"]
 
@@ -358,3 +361,14 @@ def test_ratios_are_of_rounds():
     samples = Samples({"ours": [1, 2, 2, 1, 2], "torch": [1.5, 3, 3, 1.5, 1.5]})
     assert samples.ratios("ours") == {"ours": 1, "torch": 1.5}
     assert samples.ratios("numpy") == {}
+
+
+def test_a_copy_that_fits_the_cache_is_no_measure(monkeypatch):
+    """Not at the speed of memory, so its share is left out."""
+    op = next(op for op in OPS if op.python == "elu")
+    times = {name: measure.Time(1e-6, 1e-6, 1e-6) for name in ("ours", "copy")}
+    case = Case(op, "FLOAT", (1024,), default_attributes(op))
+    one = measure.Result(case, 8192, times, {"copy": 0.5}, ())
+    for size, share in ((0, "50 %"), (8192, "–")):
+        monkeypatch.setattr(report, "cache_bytes", lambda size=size: size)
+        assert report.lines([one], "none", Paint(io.StringIO()))[-1].endswith(share)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -100,6 +101,11 @@ def test_html_alone_on_standard_output(capsys, tmp_path, monkeypatch):
     assert {op.python for op in OPS} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
     assert out.count('role="img" aria-label="aclnn') == len(OPS)
+    summary = out.partition('<section id="summary"')[2].partition("</section>")[0]
+    for op in OPS:
+        (row,) = re.findall(rf'<tr><th scope="row"><a href="#{op.python}">.*?</tr>', summary)
+        measured = re.search(rf"{op.name}: errors and times.*?</table>", out)[0]
+        assert row.count('class="good') == measured.count('class="good') > 0
 
 
 def test_a_broken_promise_is_in_every_document(capsys, monkeypatch, tmp_path):
@@ -145,8 +151,13 @@ def test_the_page_in_a_browser(capsys, tmp_path):
             browser.scheme(scheme)
             ratio, element = browser.run(CONTRAST)[0]
             assert ratio >= 4.5, (scheme, element)
-        browser.size(400, 800)
-        assert browser.run("document.documentElement.scrollWidth") <= 400
+        browser.size(390, 800)
+        assert browser.run("document.documentElement.scrollWidth") <= 390
+        tables = "[...document.querySelectorAll('section > .scroll')]"
+        assert browser.run(f"{tables}.every((e) => e.scrollWidth <= e.clientWidth)")
+        scale = "document.querySelector('.chart svg').getScreenCTM().a"
+        size = "parseFloat(getComputedStyle(document.querySelector('.chart text')).fontSize)"
+        assert browser.run(f"{scale} * {size}") >= 10  # pixels
         browser.click("#theme")
         assert browser.run("document.documentElement.dataset.theme") == "light"
         browser.click("details summary")

@@ -36,6 +36,7 @@ WORDS = {
     "check": ["--exit-code", "0", "--json", "-", "true"],
     "trace": ["--help"],
     "npu": ["--help"],
+    "completion": ["bash"],
     "docs": [],
 }
 

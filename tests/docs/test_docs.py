@@ -148,7 +148,7 @@ def help_of_every_command(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     text = capsys.readouterr().out
-    for name in re.findall(r"^    (\w+)  ", text, re.M):
+    for name in re.findall(r"^  (\w+)  ", text, re.M):
         with contextlib.suppress(SystemExit):
             main([name, "--help"])
         text += capsys.readouterr().out

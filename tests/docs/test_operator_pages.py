@@ -103,13 +103,14 @@ def test_dtypes_are_marked_for_each_product(op: Op) -> None:
 
 
 @each_row
-def test_the_page_has_every_part(op: Op) -> None:
+def test_the_page_has_every_part_in_order(op: Op) -> None:
     page = operators.page(op)
     assert page.startswith(f"# {op.name}\n")
     assert all(part in page for part in op.formula.split("; "))
-    for title in ("Dtypes by product", "Function and derivative", "Special values",
-                  "Example in Python", "Example in C"):  # fmt: skip
-        assert f"\n## {title}\n" in page
+    titles = ["Formula", "Example", "Function and derivative", "Special values", "Parameters",
+              "Dtypes by product", "Example in C"]  # fmt: skip
+    assert re.findall(r"^## (.*)$", page, re.M) == titles
+    assert page.index(f"{op.name}GetWorkspaceSize(") < page.index("\n## Formula\n")
     assert f"]({op.python}.svg)" in page
     assert f"]({op.python}.md)" in operators.overview()
     assert REFERENCES[op.kernel].attributes

@@ -310,6 +310,12 @@ def test_ops_names_the_nearest() -> None:
     assert done.stdout == ""
 
 
+def test_help_fits_a_screen() -> None:
+    lines = command("--help").stdout.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("name", ["demo", "home", "info", "ops"])
 def test_help(name: str) -> None:
     assert name in command("--help").stdout

@@ -25,6 +25,7 @@ for module in ("material", "jieba", "matplotlib"):
     pytest.importorskip(module)
 
 ROOT = Path(__file__).resolve().parents[2]
+DOORS = ("train_a_unet", "npu_ci", "porting", "own_kernel")
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 
 
@@ -138,6 +139,21 @@ def test_the_navigation_has_titles_not_file_names(site):
     for page in ("howto/npu_device.md", "reference/numerics.md", "start/install.zh-CN.md"):
         title = re.search(r"^# (.*)$", (ROOT / "docs" / page).read_text("utf-8"), re.M)[1]
         assert title in text
+
+
+def test_the_front_pages_have_the_four_doors(site):
+    for place, mark in (("index.html", ""), ("zh.html", ".zh-CN")):
+        text = (Path(site[""].text) / place).read_text("utf-8")
+        doors = re.findall(r'<a class="door" href="(.*?)"', text)
+        assert doors == [f"tutorials/{name}{mark}.html" for name in DOORS]
+
+
+@pytest.mark.parametrize("place", ["zh.html", "start/quickstart.zh-CN.html", "index.html"])
+def test_the_controls_have_the_language_of_the_page(site, place):
+    text = (Path(site[""].text) / place).read_text("utf-8")
+    language, search = ("en", "Search") if place == "index.html" else ("zh", "搜索")
+    assert f'<html lang="{language}"' in text
+    assert f'placeholder="{search}"' in text
 
 
 def test_the_search_finds_operators_and_chinese_words(site):

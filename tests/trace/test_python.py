@@ -191,8 +191,8 @@ def test_the_page_shows_calls_of_this_program(traced):
     section = re.search(r"## Python programs\n(.*?)\n## ", page, re.S)[1]
 
     def normal(part: str) -> list[str]:
-        calls = re.findall(r" us  (host .*)", part)
-        return [re.sub(r"0x\w+| +[\d.]+ us", "", call.replace(str(program), "program.py"))
+        calls = re.findall(r" µs  (host .*)", part)
+        return [re.sub(r"0x\w+| +[\d.]+ µs", "", call.replace(str(program), "program.py"))
                 for call in calls]  # fmt: skip
 
     assert len(normal(section)) == 4

@@ -132,6 +132,12 @@ def decoded(text):
     return found
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_distance_beyond_float64_is_the_top_level():
+    far = np.ldexp(np.ones(1, np.longdouble), 2000)
+    assert set(decoded(curve(np.ones(1), far).bins).values()) == {TOP}
+
+
 @pytest.mark.parametrize("dtype", SHIFT)
 def test_a_curve_is_the_greatest_of_each_bin(dtype):
     if dtype == "BFLOAT16":

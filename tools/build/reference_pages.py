@@ -6,7 +6,20 @@ from __future__ import annotations
 from rows import PRODUCTS, c_signatures, catalogue, load
 
 
-def page(op) -> str:
+def head(op) -> str:
+    """What it does, how it is called, and the formula."""
+    formula = "\n".join(catalogue.formula_lines(op, 94))
+    prototypes = "\n".join(c_signatures(op))
+    return (
+        f"# {op.name}\n\n{op.doc}\n\nC, header `aclnnop/{op.header}`:\n\n"
+        f"```c\n{prototypes}\n```\n\n"
+        f"Python:\n\n```python\n{catalogue.python_signature(op)}\n```\n\n"
+        f"## Formula\n\n```text\n{formula}\n```\n"
+    )
+
+
+def details(op) -> str:
+    """Parameters, products, dtypes and shapes."""
     rows = "".join(
         f"| `{p.name}` | `{p.c_type}` | {catalogue.role(p)} | "
         f"{'' if p.default is None else p.default} |\n"
@@ -21,18 +34,18 @@ def page(op) -> str:
         for p in op.outputs
         if p.condition
     )
-    formula = "\n".join(catalogue.formula_lines(op, 94))
-    prototypes = "\n".join(c_signatures(op))
     return (
-        f"# {op.name}\n\n{op.doc}\n\n```\n{formula}\n```\n\n"
+        "## Parameters\n\n"
         f"| parameter | C type | role | default in Python |\n| --- | --- | --- | --- |\n{rows}\n"
         f"* Products: {titles}.\n"
         f"* Dtypes of the inputs: {', '.join(op.dtypes)} (BFLOAT16 where the product has it).\n"
         f"* Shapes: {catalogue.shapes(op)}; any strides and offset.\n"
-        f"* Dtype of the output: {output}.\n{optional}\n"
-        f"C, header `aclnnop/{op.header}`:\n\n```c\n{prototypes}\n```\n\n"
-        f"Python: `openaclnn.{op.python}`.\n"
+        f"* Dtype of the output: {output}.\n{optional}"
     )
+
+
+def page(op) -> str:
+    return f"{head(op)}\n{details(op)}"
 
 
 def aten_page() -> str:

@@ -51,6 +51,12 @@ def busy(load: float, when: str = "") -> str:
     return f"load average {load:.1f}{when}: the machine is busy, distrust these times"
 
 
+def cache_bytes() -> int:
+    """Of a core's own cache, level 2; 0 where the system does not say."""
+    name = "SC_LEVEL2_CACHE_SIZE"
+    return max(os.sysconf(name), 0) if name in os.sysconf_names else 0
+
+
 def memory_for(size: int) -> bool:
     """Whether so many bytes are free, with a fifth to spare."""
     free = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())

@@ -11,12 +11,12 @@ from typing import Any
 
 from ..report.output import guarded
 from ..report.text_table import Paint
-from ..rows.table import OPS
 from ..settings import config
 from . import (
     bench,
     check_trace,
     compare,
+    completion,
     demo,
     docs,
     installation,
@@ -55,8 +55,22 @@ class Help(argparse.RawDescriptionHelpFormatter):
         """Attributes of operators, which are many, count as one word."""
         others = [a for a in actions if not a.dest.startswith(ATTRIBUTE)]
         if len(others) < len(actions):
-            others.insert(0, argparse.Action(["[ATTRIBUTES]"], "", nargs=0, required=True))
+            others.append(argparse.Action(["[ATTRIBUTES]"], "", nargs=0, required=True))
         return super()._format_usage(usage, others, groups, prefix)
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """A program and its arguments; argparse writes three dots."""
+        if action.nargs == argparse.REMAINDER and isinstance(action.metavar, str):
+            return action.metavar
+        return super()._format_args(action, default_metavar)
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """The commands without a line above them."""
+        if not isinstance(action, Commands):
+            return super()._format_action(action)
+        named = list(action._get_subactions())
+        wide = max(len(one.dest) for one in named)
+        return "".join(f"  {one.dest:{wide}}  {one.help}\n" for one in named)
 
 
 class Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
@@ -92,16 +106,18 @@ class Command(Parser):
 def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog="openaclnn",
+        usage="openaclnn [--help | --version] COMMAND ...",
         description="The aclnn operator API without the NPU: on any CPU, from Python, C and C++.",
-        epilog="Examples:\n"
-        "  openaclnn demo\n"
-        f"  openaclnn ops {OPS[0].name}\n"
-        "  source $(openaclnn home)/set_env.sh",
+        epilog="Begin with  openaclnn demo.  More:  openaclnn COMMAND --help,  openaclnn docs",
         formatter_class=Help,
+        add_help=False,
     )
-    top.add_argument("--version", action="version", version=f"openaclnn {config()['version']}")
+    top.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+    version = f"openaclnn {config()['version']}"
+    top.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
     commands = top.add_subparsers(
         title="commands",
+        prog="openaclnn",
         metavar="COMMAND",
         required=True,
         parser_class=Command,
@@ -137,6 +153,7 @@ def parser() -> argparse.ArgumentParser:
     programs.add_commands(command)
     check_trace.add_commands(command)
     npu.add_commands(command)
+    completion.add_command(command, commands)
     docs.add_command(command)
     return top
 

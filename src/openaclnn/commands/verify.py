@@ -32,10 +32,10 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     sub = command(
         "verify",
         run,
-        "verify a library, torch or openaclnn with cases that it makes itself",
-        "Makes cases from the table of operators that the library is built from (its rows give\n"
-        "dtypes, shapes and attributes; layouts and values come from one seed), lets a provider\n"
-        "compute them, and judges every element. A provider is\n\n"
+        "verify a library, a Python function or torch with generated cases",
+        "Makes cases from the table of operators (its dtypes, shapes and attributes; layouts and\n"
+        "values come from one seed), lets a provider compute them, and judges every element. A\n"
+        "provider is\n\n"
         "  openaclnn        this library, with each instruction set of this CPU (the default)\n"
         "  openaclnn:v3     one of them\n"
         "  torch            eager PyTorch on the CPU\n"

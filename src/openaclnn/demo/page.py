@@ -11,9 +11,9 @@ import numpy as np
 from ..plotting.curves import curves, first_attributes
 from ..report.html_chart import Line, chart
 from ..report.html_page import document, signed, table
-from ..rows.catalogue import attributes_text, formula_lines
+from ..rows.catalogue import SHORT, attributes_text, formula_lines
 from ..settings import config
-from .showcase import ELEMENTS, PERIOD, REPEATS, Demo, Shown
+from .showcase import ELEMENTS, PERIOD, REPEATS, Demo, Measured, Shown
 from .text import number
 
 
@@ -28,11 +28,35 @@ def page(demo: Demo) -> str:
         f"at {ELEMENTS:,} places, from the formula in float64 (DOUBLE: long double), in units of "
         f"the last place. The time is that of the fastest of {REPEATS} runs.</p>"
     )
-    main = hint + "\n".join([*(_operator(one, demo) for one in demo.shown), _refusal(demo)])
+    sections = [*(_operator(one, demo) for one in demo.shown), _refusal(demo)]
+    main = "\n".join([_summary(demo), hint, *sections])
     first = demo.shown[0].op.python if demo.shown else "refusal"
     return document(
         "demo", verdict, demo.closing.rstrip("."), facts, main, (first, "the operators")
     )
+
+
+def _summary(demo: Demo) -> str:
+    """A row for each operator: the worst error of each dtype as a share of what is promised."""
+    dtypes = list(dict.fromkeys(m.dtype for m in demo.measured))
+    rows = []
+    for one in demo.shown:
+        found = {m.dtype: m for m in one.measured}
+        cells = [f'<a href="#{escape(one.op.python)}">{escape(one.op.name)}</a>']
+        for dtype in dtypes:
+            m = found.get(dtype)
+            cells.append("–" if m is None else signed("good" if m.kept else "bad", _share(m)))
+        rows.append(cells)
+    head = ["operator", *(SHORT[d] for d in dtypes)]
+    caption = "Worst error of each dtype, as a share of what is promised"
+    shown = table(head, rows, caption, "l" + "r" * len(dtypes))
+    return f'<section id="summary" aria-label="summary">{shown}</section>'
+
+
+def _share(m: Measured) -> str:
+    if m.error == 0:
+        return "exact"
+    return f"{100 * m.error / m.allowed:.0f} %" if m.allowed > 0 else f"{m.error:.2f}{m.unit}"
 
 
 def _operator(one: Shown, demo: Demo) -> str:

@@ -73,7 +73,8 @@ def curve(x: Array, distance: Array) -> Curve:
     """The greatest distance by the bins of x."""
     dtype = dtype_name(x.dtype)
     flat = np.ascontiguousarray(x).reshape(-1)
-    far = distance.reshape(-1).astype(np.float64)
+    with np.errstate(over="ignore"):  # beyond float64 is the level of infinity
+        far = distance.reshape(-1).astype(np.float64)
     nan = np.isnan(wide(flat))
     bins = bins_of(flat[~nan], dtype)
     half = bin_count(dtype)

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / room) for room in ("tools/docs", "tools/build", "benc
 import page as benchmarks_page  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 from pages import command_line, python_api  # noqa: E402
+from pages.landing import DOORS, with_doors  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
 from reference_pages import aten_page  # noqa: E402
 from suites import SUITES  # noqa: E402
@@ -128,6 +129,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Links between files of the repository become links between pages of the site. Without the
     comment before it, the first heading is the title in the navigation."""
     markdown = re.sub(r"\A(<!--.*?-->\n)+", "", markdown)
+    if page.file.src_uri in DOORS:
+        markdown = with_doors(markdown, page.file.src_uri)
     source = source_of(page.file.src_uri)
     if source is None:
         return markdown
@@ -143,6 +146,13 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
     parts = re.split(r"(^(?:```+).*?^```+$)", markdown, flags=re.M | re.S)
     return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
+
+
+def on_page_context(context: Any, *, page: Any, config: Any, **_: Any) -> Any:
+    """Search, contents, previous and next in the language of the page."""
+    uri = page.file.src_uri
+    config.theme["language"] = "zh" if uri == "zh.md" or uri.endswith(".zh-CN.md") else "en"
+    return context
 
 
 def on_page_content(html: str, **_: Any) -> str:

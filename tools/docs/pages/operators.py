@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of an operator, from its row: what reference_pages.py says, dtypes by product, special
-values, a plot, examples and what they print."""
+"""The page of an operator, from its row: signature, formula, example, plot, special values, then
+parameters and dtypes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import io
 
 import numpy as np
 from pages.examples import attributes_of, c_example, inputs_of, python_example
-from reference_pages import page as reference_page
+from reference_pages import details, head
 
 import openaclnn
 from openaclnn.reference.evaluation import Array, special_values
-from openaclnn.rows.catalogue import SHORT, python_signature
+from openaclnn.rows.catalogue import SHORT
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import ANY, OPS, PRODUCTS
 
@@ -80,15 +80,19 @@ def printed(op: Op) -> str:
 
 def page(op: Op) -> str:
     attributes = ", ".join(f"{k} = {v}" for k, v in attributes_of(op).items() if v is not None)
-    others = "other inputs are 1" if op.pointwise else "the others as in the example below"
-    return f"""{reference_page(op)}
+    others = "other inputs are 1" if op.pointwise else "the others as in the example"
+    return f"""{head(op)}
+## Example
+
+In Python:
+
 ```python
-{python_signature(op)}
-```
+{python_example(op)}```
 
-## Dtypes by product
+```text
+{printed(op)}```
 
-{dtypes_by_product(op)}
+[The same in C](#example-in-c) prints the same.
 
 ## Function and derivative
 
@@ -102,20 +106,17 @@ FLOAT, {attributes or "no attributes"}; {others}.
 
 {edges(op)}
 
-## Example in Python
+{details(op)}
+## Dtypes by product
 
-```python
-{python_example(op)}```
-
-```text
-{printed(op)}```
+{dtypes_by_product(op)}
 
 ## Example in C
 
+`openaclnn cc {op.python}.c -o {op.python} && ./{op.python}`
+
 ```c
 {c_example(op)}```
-
-It prints the same: `openaclnn cc {op.python}.c -o {op.python} && ./{op.python}`.
 """
 
 
