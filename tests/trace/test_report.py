@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.trace.test_trace import built
+from tests.trace.traces import built
 
 from openaclnn.commands.check_trace import preloaded
 from openaclnn.commands.run_page import page
