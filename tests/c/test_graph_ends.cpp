@@ -166,7 +166,6 @@ void late_update(Fixture& f) {
 void ends(Fixture& f) {
   aclrtStream stream = new_stream(), other = new_stream();
   aclrtEvent join = new_event();
-  aclrtTaskGrp group = nullptr;
   aclmdlRI graph = nullptr;
   const auto fork = [&] {
     begin(stream);
