@@ -8,6 +8,7 @@ import json
 import re
 
 from tests.trace.traces import LINE, NEEDS_COMPILER, built, command
+from tests.trace_format import check_trace
 
 pytestmark = NEEDS_COMPILER
 
@@ -17,6 +18,7 @@ def test_trace_file(two_streams, tmp_path):
     done = command("trace", "-o", str(out), "--text", str(text), str(two_streams))
     assert (done.returncode, done.stderr) == (0, "")
     events = json.loads(out.read_text())
+    check_trace(events, rounding=2)
     work = [e for e in events if e["ph"] == "X"]
     lines = [match for match in LINE.finditer(text.read_text())]
     assert [(e["name"], e["pid"]) for e in work] == [

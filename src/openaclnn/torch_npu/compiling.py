@@ -21,7 +21,8 @@ NOTICE = (
 
 TORCHAIR = (
     "torch.compile: the backend npu (torchair) builds graphs of CANN's graph engine, which "
-    "openaclnn does not have; without `backend`, and with npugraph_ex and npugraphs, torch.compile works"
+    "openaclnn does not have; torch.compile works without `backend`, and with npugraph_ex and "
+    "npugraphs"
 )
 
 
