@@ -2,7 +2,8 @@
 """What openaclnn changes in packages of a process on device npu, at the moment they are imported.
 
 Standard library only: every Python process of `openaclnn npu` runs it, and most import none of
-these packages. The changes themselves: openaclnn.torch_npu.compiling and .triton_kernels.
+these packages. The changes themselves: openaclnn.torch_npu.compiling, .profiling and
+.triton_kernels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from types import ModuleType
 
 # The module, and the module whose function `change` is called with it.
 CHANGES = {
+    "torch_npu.dynamo": "openaclnn.torch_npu.compiling",
+    "torch_npu.profiler.analysis.prof_common_func._task_manager": "openaclnn.torch_npu.profiling",
     "torch_npu.utils._dynamo": "openaclnn.torch_npu.compiling",
     "torch._dynamo.trace_rules": "openaclnn.torch_npu.compiling",
     "torch._inductor.compile_fx": "openaclnn.torch_npu.compiling",

@@ -41,13 +41,28 @@ std::shared_ptr<TaskList> detach_streams(Capture& capture) {
   return std::exchange(capture.tasks, nullptr);
 }
 
+// Whether the origin has waited for all tasks of a stream.
+bool has_joined(const Capture& capture, size_t index) {
+  const TaskClock& end = capture.seen[0];
+  return index < end.size() && end[index] >= capture.seen[index][index];
+}
+
 // The first stream with tasks that the origin has not waited for; nullptr: all have joined.
 const Stream* unjoined(const Capture& capture) {
-  const TaskClock& end = capture.seen[0];
   for (size_t i = 1; i < capture.streams.size(); ++i) {
-    if (i >= end.size() || end[i] < capture.seen[i][i]) return capture.streams[i];
+    if (!has_joined(capture, i)) return capture.streams[i];
   }
   return nullptr;
+}
+
+// A stream that is no origin ends. Its tasks need it no more, but the order may still need it.
+void detach_stream(Capture& capture, const Stream& stream) {
+  const size_t index = index_in(capture, stream);
+  if (capture.broken.empty() && !has_joined(capture, index))
+    capture.broken = "a stream was destroyed before the origin waited for it";
+  if (capture.broken.empty() && capture.group == &stream)
+    capture.broken = "a stream with an open task group was destroyed";
+  capture.streams[index] = nullptr;
 }
 
 }  // namespace
@@ -104,8 +119,8 @@ void forget_recording(Stream& stream) {
     if (capture != nullptr && capture->streams[0] == &stream) {
       graph = capture->graph;
       tasks = detach_streams(*capture);
-    } else if (capture != nullptr && capture->broken.empty()) {
-      capture->broken = "a stream of the capture was destroyed";
+    } else if (capture != nullptr) {
+      detach_stream(*capture, stream);
     }
     stream.set_recording({});
   }
@@ -113,12 +128,11 @@ void forget_recording(Stream& stream) {
     const HandlePool<TaskGroup>::Pin group(task_groups(), update->group);
     if (group) group->busy = false;
   }
-  PinnedGraph owner(graphs(), graph);
-  if (!owner) return;
-  owner->captured = false;
-  const bool part = owner->part;
-  owner.release();
-  if (!part) end_graph(graph);
+  if (graph == nullptr) return;
+  const void* outer = nullptr;
+  if (const PinnedGraph part(graphs(), graph); part) outer = part->owner;
+  if (outer != nullptr) invalidate_capture(outer, "a stream that captured a part was destroyed");
+  drop_captured(graph);
 }
 
 // ---- events ----

@@ -74,6 +74,8 @@ int exchange_capture_mode(int mode);  // of this thread
 bool is_captured(const std::shared_ptr<const CapturedPoint>& point);
 // For a call that asks for the state of a captured event. Invalidates the capture.
 Status check_not_captured(const char* call, const std::shared_ptr<const CapturedPoint>& point);
+// Of this graph, if it is still being captured.
+void invalidate_capture(const void* graph, const char* why);
 // The point after what the stream has recorded; nullptr if it is not in capture.
 std::shared_ptr<const CapturedPoint> capture_point(Stream& stream);
 // The stream waits for the point, and becomes part of its capture.

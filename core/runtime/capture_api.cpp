@@ -52,14 +52,14 @@ Status begin_part(const char* call, aclrtStream handle, aclmdlRI model, int mode
   PinnedStream stream;
   if (status.ok()) status = find_captured(call, handle, mode, &stream);
   if (!status.ok()) return status;
-  if (part->part && part->captured.exchange(true)) return still_captured(call);
-  if (part->part && part->tasks->size() == 0) {
+  if (part->is_part() && part->captured.exchange(true)) return still_captured(call);
+  if (part->is_part() && part->tasks->size() == 0) {
     status = begin_capture(call, *stream, mode, model, part->tasks);
   } else {
     status = fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                   "modelRI must be an empty model of aclmdlRIAddCondTask");
   }
-  if (part->part && !status.ok()) part->captured = false;
+  if (part->is_part() && !status.ok()) part->captured = false;
   return status;
 }
 
@@ -90,19 +90,18 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
   if (Status status = check_parts(call, *stream); !status.ok()) return status;
   const void* handle_of_graph = nullptr;
   Status status = end_capture(call, *stream, &handle_of_graph);
-  PinnedGraph graph(graphs(), handle_of_graph);
-  if (!graph) return status;
-  const bool part = graph->part;
-  if (status.ok()) {
-    *model = graph.get();
-    if (!part) notify_made(call, ObjectKind::graph, graph.get());
-  } else if (part) {
-    end_groups(*graph);
-    graph->tasks->clear();
+  if (!status.ok()) {
+    if (handle_of_graph != nullptr) drop_captured(handle_of_graph);
+    return status;
   }
-  graph->captured = false;  // from now on another capture may begin here
-  graph.release();
-  if (!status.ok() && !part) end_graph(handle_of_graph);
+  const PinnedGraph graph(graphs(), handle_of_graph);
+  if (!graph) {  // a stream took it along (aclrtDestroyStream)
+    return fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, Reason::wrong_value, call,
+                "the graph that has the condition ended before this part of it");
+  }
+  *model = graph.get();
+  if (!graph->is_part()) notify_made(call, ObjectKind::graph, graph.get());
+  graph->captured = false;
   return status;
 }
 

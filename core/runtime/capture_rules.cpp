@@ -48,6 +48,12 @@ bool none_captured() { return captures_alive.load(std::memory_order_acquire) == 
 
 int exchange_capture_mode(int mode) { return std::exchange(thread_mode, mode); }
 
+void invalidate_capture(const void* graph, const char* why) {
+  for_each_capture([&](Capture& capture) {
+    if (capture.graph == graph && capture.broken.empty()) capture.broken = why;
+  });
+}
+
 Status check_capture(Stream& stream) {
   if (none_captured()) [[likely]]
     return {};

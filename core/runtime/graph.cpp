@@ -47,6 +47,7 @@ void TaskList::clear() {
   NodeList old;
   std::lock_guard lock(lock_);
   nodes_.swap(old);
+  ++captures_;
 }
 
 void set_value(void* address, uint64_t value) {
@@ -75,10 +76,10 @@ void TaskList::add(std::shared_ptr<const Node> node) {
   nodes_.push_back(std::move(node));
 }
 
-void TaskList::replace(size_t first, const NodeList& nodes) {
+void TaskList::replace(uint32_t captures, size_t first, const NodeList& nodes) {
   NodeList old = nodes;  // ends outside the lock: dropping a task runs code of others
   std::lock_guard lock(lock_);
-  if (first + old.size() > nodes_.size()) return;
+  if (captures != captures_) return;
   for (size_t i = 0; i < old.size(); ++i) nodes_[first + i].swap(old[i]);
 }
 
@@ -109,15 +110,6 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
   return finished && (*graph)->captured ? still_captured(call) : Status();
 }
 
-void end_groups(Graph& graph) {
-  std::vector<const void*> groups;
-  {
-    std::lock_guard lock(graph_mutex());
-    groups.swap(graph.groups);
-  }
-  for (const void* group : groups) task_groups().destroy(group);
-}
-
 void end_graph(const void* handle) {
   std::vector<const void*> groups, conditions, parts;
   std::vector<std::pair<aclrtCallback, void*>> callbacks;
@@ -133,6 +125,25 @@ void end_graph(const void* handle) {
   for (const void* group : groups) task_groups().destroy(group);
   for (const void* condition : conditions) end_condition(condition);
   for (const void* part : parts) end_graph(part);
+}
+
+void drop_captured(const void* handle) {
+  PinnedGraph graph(graphs(), handle);
+  if (!graph) return;  // a part whose graph has ended
+  if (graph->is_part()) {
+    std::vector<const void*> groups;
+    {
+      std::lock_guard lock(graph_mutex());
+      groups.swap(graph->groups);
+    }
+    for (const void* group : groups) task_groups().destroy(group);
+    graph->tasks->clear();
+    graph->captured = false;  // from now on another capture may begin here
+    return;
+  }
+  graph->captured = false;
+  graph.release();
+  end_graph(handle);
 }
 
 }  // namespace openaclnn

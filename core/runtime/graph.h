@@ -39,10 +39,11 @@ class TaskList {
   NodeList nodes() const;
   size_t size() const;
   void add(std::shared_ptr<const Node> node);
-  // A replay that runs meanwhile takes each task when it gets there. No effect on a list that was
-  // cleared.
-  void replace(size_t first, const NodeList& nodes);
-  void clear();
+  // A replay that runs meanwhile takes each task when it gets there. No effect if the list was
+  // cleared since `captures` was read, whatever it holds by now.
+  void replace(uint32_t captures, size_t first, const NodeList& nodes);
+  void clear();  // for another capture
+  uint32_t captures() const { return captures_; }
   // Each replay first sets 8 bytes of device memory.
   void reset_before(void* address, uint64_t value);
 
@@ -53,6 +54,7 @@ class TaskList {
 
   mutable ForkSafeLock lock_;  // of nodes_
   NodeList nodes_;
+  std::atomic<uint32_t> captures_ = 0;  // cleared so often
   std::vector<std::pair<void*, uint64_t>> resets_;
   ForkSafeLock running_;
 };
@@ -65,7 +67,8 @@ struct Graph {
   const uint32_t id;
   const std::shared_ptr<TaskList> tasks = std::make_shared<TaskList>();
   std::atomic<bool> captured = false;  // still being recorded
-  bool part = false;                   // of a condition: its graph owns it
+  const void* owner = nullptr;         // of a part of a condition: the graph with which it ends
+  bool is_part() const { return owner != nullptr; }
   // Guarded by graph_mutex().
   std::string name;
   bool ending = false;  // no replay begins
@@ -82,7 +85,8 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
 Status still_captured(const char* call);
 void set_value(void* address, uint64_t value);  // 8 bytes of device memory
 void end_condition(const void* handle);         // graph_conditions.cpp
-void end_groups(Graph& graph);
+// After a capture that failed: a graph ends, and a part is empty again.
+void drop_captured(const void* handle);
 // Destroys the graph and what ends with it.
 void end_graph(const void* handle);
 
@@ -91,11 +95,12 @@ struct TaskGroup {
   static constexpr bool kPinned = true;
 
   std::weak_ptr<TaskList> tasks;
-  size_t first, count;
+  const uint32_t captures;  // of the list, when the group was recorded
+  const size_t first, count;
   std::atomic<bool> busy = false;  // in an update
 
   TaskGroup(const std::shared_ptr<TaskList>& its, size_t at, size_t number)
-      : tasks(its), first(at), count(number) {}
+      : tasks(its), captures(its->captures()), first(at), count(number) {}
 };
 HandlePool<TaskGroup>& task_groups();
 

@@ -37,6 +37,10 @@ Status ended_graph(const char* call, aclmdlRI model) {
 Status execute_graph(const char* call, aclmdlRI model, aclrtStream handle) {
   PinnedGraph graph;
   if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
+  if (graph->is_part()) {  // it may not outlive the memory of the condition
+    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
+                "modelRI belongs to a condition; execute the graph that has the condition");
+  }
   PinnedStream stream;
   if (Status status = find_working_stream(call, handle, &stream); !status.ok()) return status;
   if (Status status = check_not_captured(call, *stream, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
@@ -59,7 +63,7 @@ Status destroy_graph(const char* call, aclmdlRI model) {
   {
     PinnedGraph graph;
     if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
-    if (graph->part) {
+    if (graph->is_part()) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                   "modelRI belongs to a condition; it ends with the graph of that");
     }

@@ -168,7 +168,7 @@ Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclr
                   "too many live graphs");
     }
     parts.made.push_back(part);
-    part->part = true;
+    part->owner = captured;
     job->branches.push_back(part->tasks);
     std::lock_guard lock(graph_mutex());
     owner->parts.push_back(part);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notifications: a flag that one stream sets and one waiting stream consumes. Tasks hold the state,
 // so the handle may be destroyed before they run.
-#include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <deque>
 #include <memory>
-#include <mutex>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/notify_flag.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/shared_file.h"
 #include "core/runtime/stream.h"
@@ -23,98 +21,15 @@ namespace {
 
 constexpr size_t kMaxNotifies = 1 << 16;
 
-class Flag {
- public:
-  Flag() = default;
-  explicit Flag(std::shared_ptr<SharedFile> file) : file_(std::move(file)) {}
-
-  // Moves it to memory that other processes reach; fails while a stream waits.
-  Status share(const char* call, bool any_process, std::shared_ptr<SharedFile>* file) {
-    std::lock_guard lock(mutex_);
-    if (file_ == nullptr && !waiters_.empty()) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
-                  "a stream waits for notify already; export it before the first wait");
-    }
-    if (file_ == nullptr) {
-      if (Status status = SharedFile::create(call, 0, any_process, &file_); !status.ok())
-        return status;
-      file_->header().word = is_set_;
-    }
-    *file = file_;
-    return {};
-  }
-  std::shared_ptr<SharedFile> file() {
-    std::lock_guard lock(mutex_);
-    return file_;
-  }
-
-  void set() {
-    OneShotEvent* first = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      if (file_ != nullptr) {
-        file_->header().word.store(1, std::memory_order_release);
-        return;
-      }
-      if (waiters_.empty()) {
-        is_set_ = true;
-        return;
-      }
-      first = waiters_.front();
-      waiters_.pop_front();
-      // Under the lock: a waiter whose time is over looks here before its event ends.
-      first->signal();
-    }
-  }
-
-  void clear() {
-    std::lock_guard lock(mutex_);
-    is_set_ = false;
-    if (file_ != nullptr) file_->header().word = 0;
-  }
-
-  // For a task of the stream: waits until it is set, and clears it.
-  Stream::Waited wait(Stream& stream, Deadline deadline) {
-    OneShotEvent own;
-    std::shared_ptr<SharedFile> shared;
-    {
-      std::lock_guard lock(mutex_);
-      shared = file_;
-      if (shared == nullptr && is_set_) {
-        is_set_ = false;
-        return Stream::Waited::signalled;
-      }
-      if (shared == nullptr) waiters_.push_back(&own);
-    }
-    if (shared != nullptr) {  // another process may set it, and announces nothing
-      const auto take = [](void* word) {
-        return static_cast<std::atomic<uint32_t>*>(word)->exchange(0) != 0;
-      };
-      return stream.poll_here(take, &shared->header().word, deadline);
-    }
-    const Stream::Waited waited = stream.wait_here(own, deadline);
-    std::lock_guard lock(mutex_);
-    if (own.is_set()) return Stream::Waited::signalled;
-    waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &own));
-    return waited;
-  }
-
- private:
-  std::mutex mutex_;
-  bool is_set_ = false;
-  std::shared_ptr<SharedFile> file_;   // of one that processes share
-  std::deque<OneShotEvent*> waiters_;  // in the order in which they began to wait
-};
-
 struct Notify {
   static constexpr bool kPinned = true;
 
   uint32_t id;
-  std::shared_ptr<Flag> flag = std::make_shared<Flag>();
+  std::shared_ptr<NotifyFlag> flag = std::make_shared<NotifyFlag>();
 
   explicit Notify(uint32_t its_id) : id(its_id) {}
   Notify(uint32_t its_id, std::shared_ptr<SharedFile> file)
-      : id(its_id), flag(std::make_shared<Flag>(std::move(file))) {}
+      : id(its_id), flag(std::make_shared<NotifyFlag>(std::move(file))) {}
 };
 
 HandlePool<Notify>& notifies() {
@@ -131,7 +46,7 @@ Status find_notify(const char* call, aclrtNotify handle, PinnedNotify* notify) {
 
 struct NotifyRecord {
   static constexpr const char* kCall = "aclrtRecordNotify";
-  std::shared_ptr<Flag> flag;
+  std::shared_ptr<NotifyFlag> flag;
   aclrtNotify handle;  // for the observer
 
   void observe(const Stream& stream) const { notify_recorded(handle, &stream); }
@@ -141,7 +56,7 @@ struct NotifyRecord {
 
 struct NotifyWait {
   static constexpr const char* kCall = "aclrtWaitAndResetNotify";
-  std::shared_ptr<Flag> flag;
+  std::shared_ptr<NotifyFlag> flag;
   aclrtNotify handle;  // for the observer
   uint32_t seconds;    // 0: for ever
 

@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -89,6 +87,8 @@ Stream::~Stream() {
   forget_reporter(this);
 }
 
+void Stream::count_task() { last_task = static_cast<uint32_t>(++submitted_); }
+
 bool Stream::run_if_idle(void (*run)(void*), void* context) {
   if (records()) [[unlikely]]
     return false;
@@ -97,7 +97,7 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
     if (!idle()) return false;
     busy_ = true;
     running_thread_ = 0;
-    last_task = static_cast<uint32_t>(++submitted_);
+    count_task();
   }
   run_as(this, run, context);
   if (halted()) [[unlikely]]
@@ -128,7 +128,7 @@ void Stream::submit_unrecorded(Task task) {
   std::unique_lock lock(mutex_);
   if (task.submission.begin != 0) node.front().submission.end = steady_nanoseconds();
   queue_.splice(queue_.end(), node);
-  last_task = static_cast<uint32_t>(++submitted_);
+  count_task();
   if (start_worker()) {
     if (!busy_) wake_worker_.notify_one();
     return;
@@ -154,57 +154,9 @@ bool Stream::hand_over(Task task) {
   if (!start_worker()) return false;
   if (task.submission.begin != 0) node.front().submission.end = steady_nanoseconds();
   queue_.splice(queue_.end(), node);
-  last_task = static_cast<uint32_t>(++submitted_);
+  count_task();
   if (!busy_) wake_worker_.notify_one();
   return true;
-}
-
-bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
-  if (records()) return false;
-  std::lock_guard lock(mutex_);
-  if (!idle() || !start_worker() || !event.listen(listener_)) return false;
-  busy_ = true;
-  last_task = static_cast<uint32_t>(++submitted_);
-  paused_for_ = &event;
-  late_ = late;
-  late_.thread = number_of_this_thread();
-  pause_ends_ = deadline;
-  if (deadline.before(alarm_)) wake_worker_.notify_one();
-  return true;
-}
-
-bool Stream::end_pause() {
-  if (!paused_for_->forget(listener_)) return false;
-  paused_for_ = nullptr;
-  return true;
-}
-
-void Stream::resume() {
-  Task late;
-  {
-    std::lock_guard lock(mutex_);
-    paused_for_ = nullptr;
-    late = late_;
-  }
-  late.drop(late.context);
-  std::lock_guard lock(mutex_);
-  finish_task();
-}
-
-// The deadline has come.
-void Stream::give_up_pause(std::unique_lock<std::mutex>& lock) {
-  if (!end_pause()) {  // resume() follows
-    pause_ends_ = Deadline();
-    return;
-  }
-  const Task late = late_;
-  running_thread_ = late.thread;
-  lock.unlock();
-  run_as(this, late.run, late.context);
-  late.drop(late.context);
-  if (halted()) halt_others(*this);
-  lock.lock();
-  finish_task();
 }
 
 bool Stream::query() {
@@ -215,31 +167,6 @@ bool Stream::query() {
 uint64_t Stream::submitted_if_busy() {
   std::lock_guard lock(mutex_);
   return idle() ? 0 : submitted_;
-}
-
-Stream::Waited Stream::poll_here(bool (*ready)(void* context), void* context, Deadline deadline) {
-  using std::chrono::microseconds;
-  constexpr microseconds kLongest{1000};
-  microseconds pause{1};
-  while (!ready(context)) {
-    if (interrupted_) return Waited::interrupted;
-    if (deadline.passed()) return Waited::too_long;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, kLongest);
-  }
-  return Waited::signalled;
-}
-
-Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
-  {
-    std::lock_guard lock(mutex_);
-    waits_for_ = &event;
-  }
-  const bool signalled = event.wait(deadline, &interrupted_);
-  std::lock_guard lock(mutex_);
-  waits_for_ = nullptr;
-  if (signalled) return Waited::signalled;
-  return interrupted_ ? Waited::interrupted : Waited::too_long;
 }
 
 bool Stream::orphan(Context* owner) {

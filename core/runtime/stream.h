@@ -157,6 +157,7 @@ class Stream {
   void reset_after_fork();  // the child has no worker, and its queue is empty
 
  private:
+  void count_task();  // mutex_ is held
   bool start_worker();
   void work();
   bool idle() const { return queue_.empty() && !busy_; }

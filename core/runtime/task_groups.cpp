@@ -87,11 +87,12 @@ Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_han
 struct Replacement {
   static constexpr const char* kCall = "aclmdlRICaptureTaskUpdateEnd";
   std::weak_ptr<TaskList> tasks;
+  uint32_t captures;
   size_t first;
   NodeList nodes;
 
   void run() const {
-    if (const std::shared_ptr<TaskList> live = tasks.lock()) live->replace(first, nodes);
+    if (const std::shared_ptr<TaskList> live = tasks.lock()) live->replace(captures, first, nodes);
   }
 };
 
@@ -120,7 +121,7 @@ Status end_update(const char* call, aclrtStream handle) {
                 nodes.size());
   }
   const NodeList old = tasks->nodes();
-  if (group->first + group->count > old.size()) return dropped_group(call);
+  if (group->captures != tasks->captures()) return dropped_group(call);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const char* before = old[group->first + i]->task.call;
     if (std::strcmp(before, nodes[i]->task.call) == 0) continue;
@@ -128,7 +129,10 @@ Status end_update(const char* call, aclrtStream handle) {
                 "task %zu of the group is %s, but the update submitted %s", i, before,
                 nodes[i]->task.call);
   }
-  submit_job(*stream, std::make_unique<Replacement>(Replacement{tasks, group->first, nodes}), true);
+  submit_job(
+      *stream,
+      std::make_unique<Replacement>(Replacement{tasks, group->captures, group->first, nodes}),
+      true);
   return {};
 }
 

@@ -23,9 +23,6 @@ from profile_timeline import timeline
 
 FOLDER = re.compile(r"PROF_\d+_\d+_[0-9a-zA-Z]+")
 OUTPUT = "mindstudio_profiler_output"
-# torch_npu's analyser looks for tables every 0.1 s, and gives up if its other tasks end before it
-# has seen one: they wait for this process.
-ANALYSER_POLLS = 0.3  # seconds
 
 
 def export(folder: Path) -> None:
@@ -66,7 +63,6 @@ def main(words: Sequence[str]) -> int:
     if given.export == "on":  # there is nothing to analyse: collectives have no transfers here
         for folder in sorted(folders):
             export(folder)
-        time.sleep(ANALYSER_POLLS)
     return 0
 
 

@@ -115,10 +115,15 @@ def overlap(profile: Profile, device: int, process: int) -> list[Event]:
     return events
 
 
+def when(event: Event) -> int:
+    """Names before what they name."""
+    return int(event["ts"].replace(".", "")) if "ts" in event else -1
+
+
 def timeline(profile: Profile) -> list[Event]:
     first = profile.process * 64  # apart from the rows of the process itself
     events = submissions(profile, first)
     for device in profile.devices:
         events += device_rows(profile, device, first + 1 + 2 * device, first)
         events += overlap(profile, device, first + 2 + 2 * device)
-    return events
+    return sorted(events, key=when)

@@ -60,3 +60,15 @@ inline void replay(aclmdlRI graph, aclrtStream stream) {
   CHECK_EQ(aclmdlRIExecuteAsync(graph, stream), 0);
   CHECK_EQ(aclrtSynchronizeStream(stream), 0);
 }
+
+// Two streams, an event, two tensors.
+struct Fixture {
+  aclrtStream stream = new_stream(), other = new_stream();
+  aclrtEvent event = new_event();
+  float *x = floats(8, 1), *y = floats(8);
+  ~Fixture() {
+    CHECK_EQ(aclrtDestroyEvent(event), 0);
+    for (aclrtStream own : {stream, other}) CHECK_EQ(aclrtDestroyStream(own), 0);
+    for (float* p : {x, y}) CHECK_EQ(aclrtFree(p), 0);
+  }
+};

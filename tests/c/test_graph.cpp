@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs by value: what a stream records, two streams, replays, task groups, conditions.
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -235,64 +233,6 @@ void threads() {
   other.join();
 }
 
-// The second replay of a graph waits for the first; its stream can be aborted.
-void aborted_replay() {
-  aclrtStream stream = new_stream(), other = new_stream();
-  aclrtEvent ready = nullptr;
-  CHECK_EQ(aclrtCreateEventWithFlag(&ready, ACL_EVENT_EXTERNAL), 0);
-  float* x = floats(1);
-  begin(stream);
-  CHECK_EQ(aclrtStreamWaitEvent(stream, ready), 0);
-  CHECK_EQ(aclrtLaunchHostFunc(stream, add_one, x), 0);
-  aclmdlRI graph = end(stream);
-  CHECK_EQ(aclmdlRIExecuteAsync(graph, stream), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK_EQ(aclmdlRIExecuteAsync(graph, other), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK_EQ(aclrtStreamAbort(other), 0);
-  CHECK_EQ(x[0], 0.0f);
-  CHECK_EQ(aclrtRecordEvent(ready, other), 0);
-  CHECK_EQ(aclrtSynchronizeStream(stream), 0);
-  CHECK_EQ(x[0], 1.0f);
-  CHECK_EQ(aclmdlRIDestroy(graph), 0);
-  CHECK_EQ(aclrtDestroyEvent(ready), 0);
-  for (aclrtStream own : {stream, other}) CHECK_EQ(aclrtDestroyStream(own), 0);
-  CHECK_EQ(aclrtFree(x), 0);
-}
-
-// A graph is destroyed while another thread replays it: one of the two is refused.
-void destroyed_meanwhile() {
-  aclrtStream stream = new_stream(), other = new_stream();
-  for (int i = 0; i < 50; ++i) {
-    begin(stream);
-    aclmdlRI graph = nullptr, part = nullptr;
-    aclmdlRICaptureStatus status;
-    CHECK_EQ(aclmdlRICaptureGetInfo(stream, &status, &graph), 0);
-    aclmdlRICondHandle condition = nullptr;
-    CHECK_EQ(
-        aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition), 0);
-    CHECK_EQ(aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &part}, stream, 0), 0);
-    CHECK_EQ(end(stream), graph);
-    std::atomic<bool> running = false;
-    std::thread replays([&] {
-      CHECK_EQ(aclrtSetDevice(0), 0);
-      int code = 0;
-      while (code == 0) {
-        code = aclmdlRIExecuteAsync(graph, other);
-        CHECK_EQ(aclrtSynchronizeStream(other), 0);
-        running = true;
-      }
-      CHECK_EQ(code, 107017);
-    });
-    while (!running) std::this_thread::yield();
-    int code = 107037;
-    while (code == 107037) code = aclmdlRIDestroy(graph);
-    CHECK_EQ(code, 0);
-    replays.join();
-  }
-  for (aclrtStream own : {stream, other}) CHECK_EQ(aclrtDestroyStream(own), 0);
-}
-
 }  // namespace
 
 int main() {
@@ -303,8 +243,6 @@ int main() {
   updates();
   conditions();
   threads();
-  aborted_replay();
-  destroyed_meanwhile();
   CHECK_EQ(aclrtResetDevice(0), 0);
   CHECK_EQ(aclFinalize(), 0);
   return check_result();

@@ -19,6 +19,12 @@ NOTICE = (
     "openaclnn has no code generator for them (OPENACLNN_NPU_NOTICE=0 silences this)"
 )
 
+TORCHAIR = (
+    "torch.compile: the backend npu (torchair) builds graphs of CANN's graph engine, which "
+    "openaclnn does not have; torch.compile works without `backend`, and with npugraph_ex and "
+    "npugraphs"
+)
+
 
 def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)  # at the caller of notices.once
@@ -61,10 +67,23 @@ def _falling_back(compile_fx: Callable[..., Any]) -> Callable[..., Any]:
     return compile_on_npu
 
 
+def _without_torchair(dynamo: Any) -> None:
+    def backend(name: str, config: Any = None) -> Any:
+        raise NotImplementedError(TORCHAIR)
+
+    def attribute(self: Any, name: str) -> Any:
+        raise AttributeError(f"torchair.{name}: {TORCHAIR}")
+
+    dynamo._get_global_npu_backend = backend
+    dynamo._LazyTorchair.__getattr__ = attribute
+
+
 def change(module: ModuleType) -> None:
     found: Any = module
     if module.__name__ == "torch._inductor.compile_fx":
         found.compile_fx = _falling_back(found.compile_fx)
+    elif module.__name__ == "torch_npu.dynamo":
+        _without_torchair(found)
     elif module.__name__ == "torch._dynamo.trace_rules":
         found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
         metas.register()

@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes and dtypes of results, for operators of torch_npu without a meta function, which tracing
-needs. An operator to which torch_npu gives one keeps it."""
+needs. An operator to which torch_npu gives one keeps it. Those of METAS trace symbolic shapes too;
+derived_metas.py has the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+_KNOWS_RESULTS = ("Meta", "CompositeImplicitAutograd")  # dispatch keys
+
+
+def _has_kernel(name: str, key: str) -> bool:
+    import torch
+
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
 
 
 def _like(*places: int) -> Callable[..., Any]:
@@ -18,15 +29,6 @@ def _like(*places: int) -> Callable[..., Any]:
         return found if len(found) > 1 else found[0]
 
     return meta
-
-
-def _first(written: Any, *given: Any, **named: Any) -> Any:
-    """Of operators that return the argument that they write."""
-    return written
-
-
-def _nothing(*given: Any, **named: Any) -> None:
-    """Of operators that only write arguments."""
 
 
 def _sized(place: int) -> Callable[..., Any]:
@@ -59,10 +61,6 @@ def _sample(logits: Any, *given: Any, **named: Any) -> Any:
     return chosen, torch.empty_like(logits, dtype=torch.float32)
 
 
-def _written_cache(key: Any, slot_mapping: Any, *, key_cache: Any, **named: Any) -> Any:
-    return key_cache
-
-
 METAS: dict[str, Callable[..., Any]] = {
     "npu_mish": _like(0),
     "npu_format_cast": _like(0),
@@ -72,15 +70,6 @@ METAS: dict[str, Callable[..., Any]] = {
     "kl_div_target_backward": _like(2),
     "repeat_interleave_backward_tensor": _like(1),
     "npu_group_norm_swish_grad": _like(1, 3, 4),
-    "npu_silu_": _first,
-    "npu_format_cast_": _first,
-    "npu_format_cast_.acl_format": _first,
-    "npu_dtype_cast_": _first,
-    "npu_attn_softmax_": _first,
-    "one_": _first,
-    "npu_gather_pa_kv_cache": _nothing,
-    "npu_advance_step_flashattn": _nothing,
-    "npu_scatter_pa_cache.value": _written_cache,
     "npu_broadcast": _sized(1),
     "npu_slice": _sized(2),
     "npu_gather_sparse_index_backward": _sized(1),
@@ -97,10 +86,15 @@ _libraries: list[Any] = []  # a registration ends with its library
 def register() -> None:
     import torch
 
-    known = set(torch._C._dispatch_get_all_op_names())
-    library = torch.library.Library("npu", "IMPL", "Meta")
-    for name, meta in METAS.items():
-        full = f"npu::{name}"
-        if full in known and not torch._C._dispatch_has_kernel_for_dispatch_key(full, "Meta"):
-            library.impl(name, meta)
+    from . import derived_metas
+
+    library = torch.library.Library("npu", "IMPL")
+    for full in torch._C._dispatch_get_all_op_names():
+        space, _, name = full.partition("::")
+        if space != "npu" or any(map(partial(_has_kernel, full), _KNOWS_RESULTS)):
+            continue
+        base, _, overload = name.partition(".")
+        operator = getattr(getattr(torch.ops.npu, base), overload or "default")
+        meta = METAS.get(name) or derived_metas.of(operator)
+        torch.library.register_fake(full, meta, lib=library)
     _libraries.append(library)

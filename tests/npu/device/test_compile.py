@@ -9,7 +9,7 @@ import warnings
 import pytest
 import torch
 import torch._dynamo
-from tests.npu.device.test_training import Transformer
+from tests.npu.device.small_models import Transformer, train
 from torch import nn
 
 from openaclnn.torch_npu import compiling, metas, notices
@@ -20,18 +20,10 @@ def nothing_compiled():
     torch._dynamo.reset()
 
 
-def losses(model, call, steps=5):
+def losses(model, forward):
     torch.manual_seed(5)
     x, labels = torch.randint(0, 31, (4, 16)).npu(), torch.randint(0, 31, (64,)).npu()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    found = []
-    for _ in range(steps):
-        loss = nn.functional.cross_entropy(call(x), labels)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        found.append(loss.item())
-    return found
+    return train(model, x, labels, torch.optim.AdamW(model.parameters(), lr=3e-3), 5, forward)
 
 
 def test_a_gpt_trains_as_without():
@@ -85,6 +77,15 @@ def test_it_says_so_once(monkeypatch):
     assert said == [compiling.NOTICE]
 
 
+def test_the_backend_of_the_graph_engine_says_what_works():
+    with pytest.raises(Exception, match=r"torchair.* does not have; torch.compile works without"):
+        torch.compile(lambda x: x + 1, backend="npu")(torch.ones(2).npu())
+    import torchair
+
+    with pytest.raises(AttributeError, match=r"torchair\.CompilerConfig: .*compile works"):
+        torchair.CompilerConfig()
+
+
 def test_ahead_of_time_is_refused():
     program = torch.export.export(nn.Linear(2, 2).npu(), (torch.ones(1, 2).npu(),))
     with pytest.raises(Exception, match="AOTInductor cannot compile for device npu here"):
@@ -133,12 +134,6 @@ def calls():
         "npu_group_norm_swish_grad": (
             *(numbers(2, 4, 3) for _ in range(2)), 2, *(numbers(4) for _ in range(4)), [True] * 3,
         ),
-        "npu_silu_": (x.clone(),),
-        "npu_format_cast_": (x, x),
-        "npu_format_cast_.acl_format": (x, 2),
-        "npu_dtype_cast_": (x, x),
-        "npu_attn_softmax_": (x.clone(),),
-        "one_": (x.clone(),),
         "npu_broadcast": (x, [2, 4, 8]),
         "npu_slice": (x, [0, 0], [2, 3]),
         "npu_gather_sparse_index_backward": (numbers(3, 8), [5, 8], whole(3).long()),
@@ -150,18 +145,76 @@ def calls():
     }  # fmt: skip
 
 
-WRITE_ONLY = {"npu_gather_pa_kv_cache", "npu_advance_step_flashattn", "npu_scatter_pa_cache.value"}
+def derived_calls():
+    """The same for some of the others: a written argument, new tensors, both."""
+    x = numbers(4, 8)
+    return {
+        "npu_silu_": (x.clone(),),
+        "npu_format_cast_.acl_format": (x, 2),
+        "npu_dtype_cast_": (x, x),
+        "npu_broadcast.out": (x, [2, 4, 8], numbers(2, 4, 8)),
+        "npu_indexing": (x, [0, 0], [2, 8], [1, 2]),
+        "npu_stride_copy": (x, [2, 2], [1, 3], 1),
+        "npu_moe_gating_top_k_backward": (x.sigmoid(), numbers(4, 2).abs(), whole(4, 2)),
+    }  # fmt: skip
 
 
-def test_meta_functions_know_the_results():
+def operator_of(name):
+    base, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.npu, base), overload or "default")
+
+
+@pytest.mark.parametrize("arguments_of", [calls, derived_calls])
+def test_meta_functions_know_the_results(arguments_of):
     def kinds(results):
         results = results if isinstance(results, (tuple, list)) else [results]
         return [(x.shape, x.dtype, x.stride()) for x in results]
 
-    given = calls()
-    assert given.keys() == metas.METAS.keys() - WRITE_ONLY
+    given = arguments_of()
+    assert arguments_of is not calls or given.keys() == metas.METAS.keys()
     for name, arguments in given.items():
-        base, _, overload = name.partition(".")
-        operator = getattr(getattr(torch.ops.npu, base), overload or "default")
-        on_meta = [x.to("meta") if isinstance(x, torch.Tensor) else x for x in arguments]
-        assert kinds(operator(*on_meta)) == kinds(operator(*arguments)), name
+        operator = operator_of(name)
+        named = {}
+        if name.endswith(".out"):
+            *arguments, out = arguments
+            named = {"out": out}
+
+        def on_meta(x):
+            return x.to("meta") if isinstance(x, torch.Tensor) else x
+
+        found = operator(*map(on_meta, arguments), **{k: on_meta(x) for k, x in named.items()})
+        assert kinds(found) == kinds(operator(*arguments, **named)), name
+
+
+def test_every_operator_has_a_meta_function():
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("npu::")]
+    known = [
+        name
+        for name in names
+        if any(
+            torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+            for key in ("Meta", "CompositeImplicitAutograd")
+        )
+    ]
+    assert known == names
+    assert len(names) > 300
+
+
+def test_a_derived_meta_function_compiles_and_leaves_the_seed_alone():
+    torch.npu.manual_seed(7)
+    want = torch.rand(3, device="npu")
+
+    def function(x):
+        return torch.ops.npu.npu_indexing(x * 2, [0, 0], [2, 8], [1, 2]) + 1
+
+    torch.npu.manual_seed(7)
+    compiled = torch.compile(function, fullgraph=True)
+    for rows in (4, 5):
+        x = numbers(rows, 8)
+        assert torch.equal(compiled(x), function(x))
+    assert torch.equal(torch.rand(3, device="npu"), want)
+
+
+def test_an_operator_that_does_not_run_is_named():
+    with pytest.raises(Exception, match=r"npu\.npu_sort_v2\.default cannot be traced: .*SortV2"):
+        torch.compile(operator_of("npu_sort_v2"), fullgraph=True)(numbers(4, 8))

@@ -203,6 +203,16 @@ def test_refused_in_a_capture(name):
     assert not torch_npu.npu.is_current_stream_capturing()
 
 
+def test_shapes_that_only_a_run_shows_are_refused_in_a_capture():
+    x = torch.ones(4, 8, device="meta")
+    torch.npu.synchronize()
+    with (
+        pytest.raises(NotImplementedError, match=r"npu_stride_copy.*before the capture"),
+        torch.npu.graph(torch.npu.NPUGraph()),
+    ):
+        torch.ops.npu.npu_stride_copy(x, [2, 2], [1, 3], 1)
+
+
 def test_numbers_of_a_host_seed_are_refused(call):
     if os.environ.get("TASK_QUEUE_ENABLE") != "0":
         pytest.skip("the queue leaves refusals to the next synchronisation")
