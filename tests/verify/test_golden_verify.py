@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn verify --op` with functions that ATen computes: ten kinds of functions pass, a library
+"""`openaclnn verify --op` with functions that ATen computes: eleven kinds of functions pass, a library
 with a mistake does not, and what cannot be judged is refused with a sentence.
 """
 
@@ -24,7 +24,7 @@ from openaclnn.rows.table import ANY, PRODUCTS
 SOURCE = Path(__file__).with_name("softmax.c")
 NAMES = [
     "aclnnSoftmax", "aclnnMatmul", "aclnnAdd", "aclnnReduceSum", "aclnnGather", "aclnnCat",
-    "aclnnLayerNorm", "aclnnSort", "aclnnConvolution", "aclnnIndex",
+    "aclnnLayerNorm", "aclnnSort", "aclnnConvolution", "aclnnIndex", "aclnnSlogdet",
 ]  # fmt: skip
 needs_aten = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 
@@ -50,7 +50,8 @@ MISTAKES = {
     "none": ("", "", None, ""),
     "ignores dim": ("dim < 0 ? dim + (int64_t)p.x.rank : dim", "(int64_t)p.x.rank - 1", "wrong",
                     "with another dim than 2"),
-    "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", None, "where a tensor is not contiguous"),
+    "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", None,
+                        "where a tensor is not contiguous"),
     "half the sum": ("/ sum", "/ sum * 1.01f", "wrong", ""),
     "one too many": ("k < n; ++k) out", "k <= n; ++k) out", "damaged", ""),
     "always refuses": ("  *workspaceSize = 0;", "  return 161002;", "status", "in every case"),

@@ -13,7 +13,7 @@ import numpy as np
 from ..aten import Parameter, Row
 from ..aten.products import entry_of
 from ..reference.dtypes import missing_module
-from ..reference.layouts import CASE_LAYOUTS, along_a_dim
+from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
 from ..verify.cases import BadCase, Case, Shape, seed_of
@@ -27,6 +27,9 @@ from .values import why_not
 
 NUMBERS = ("double", "float")
 SCALARS = (0, 2, -0.5)
+# Functions of a matrix that must have full rank: with a stride of 0 it has not.
+OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
+                "triangular_solve"}  # fmt: skip
 SHARE = 0.1  # of special values
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan)
 
@@ -149,7 +152,8 @@ def _kinds(known: list[Sample], main: Sample) -> Iterator[Kind]:
     """Every sample as it is; that of the highest rank in every layout, with special values, with
     other attributes, with its result in the memory of an input, and with mistakes."""
     yield from map(Kind, known)
-    yield from (Kind(main, layout=name) for name in CASE_LAYOUTS if name != "contiguous")
+    left_out = {"contiguous", *(EXPANDED if main.row.op in OF_FULL_RANK else ())}
+    yield from (Kind(main, layout=name) for name in CASE_LAYOUTS if name not in left_out)
     if _may_be_special(main):
         yield Kind(main, values="special")
     yield from (Kind(other, changed=changed) for other, changed in _varied(main))
