@@ -133,7 +133,7 @@ def peak_of_a_process(kind: str, case: Case, args: argparse.Namespace) -> int:
 
 
 def cases(args: argparse.Namespace, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for words in itertools.product(args.models, args.ways, LAYOUTS, DTYPES):
+    for words in itertools.product(args.models, args.ways, args.layouts, args.dtypes):
         case = Case(*words)
         losses, seconds = interleaved(case, args)
         pairs = zip(*(seconds[k] for k in KINDS), strict=True)
@@ -170,6 +170,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["eager"])
+    parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--more", action="store_true", help="add to the cases in OUT")
     parser.add_argument("--peak", nargs=5, metavar=("KIND", "MODEL", "WAY", "LAYOUT", "DTYPE"))

@@ -6,11 +6,8 @@ runs them in this process, through their C functions.
 from __future__ import annotations
 
 import ctypes
-import math
 import os
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,12 +15,12 @@ import torch
 from torch import Tensor
 
 import openaclnn  # loads the library that the rows need
-from openaclnn.aten import Parameter, Row, rows
+from openaclnn.aten import Row, rows
 from openaclnn.aten.library import built_library
-from openaclnn.golden.samples import CALLS
+from openaclnn.golden import samples as golden
+from openaclnn.golden.samples import Sample, tensor_word, words
 
 ROWS = {row.name: row for row in rows()}
-NAMES = {"inf": math.inf, "nan": math.nan}
 CODES = {
     torch.float32: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4,
     torch.int64: 9, torch.float64: 11, torch.bool: 12, torch.complex64: 16, torch.complex128: 17,
@@ -38,38 +35,15 @@ NUMBERS = {
     "double": ctypes.c_double, "float": ctypes.c_float, "bool": ctypes.c_bool,
     "dtype": ctypes.c_int32,
 }  # fmt: skip
-TENSOR = re.compile(r"([a-zF])((?:\d+(?:x\d+)*)?)(?:\[(.+),(.+)\]|=(.+))?$")
-
-
-@dataclass(frozen=True)
-class Sample:
-    row: Row
-    words: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        return f"{self.row.name}({', '.join(map(str, self.words))})"
-
-    @property
-    def has_floats(self) -> bool:
-        return any(w.startswith("f") for p, w in self.tensors())
-
-    def tensors(self) -> Iterator[tuple[Parameter, str]]:
-        for parameter, word in zip(self.row.given, self.words, strict=True):
-            if word is None or not parameter.kind.startswith("tensor"):
-                continue
-            for one in word if isinstance(word, list) else [word]:
-                if one is not None:
-                    yield parameter, one
 
 
 def sample(line: str) -> Sample:
     name, _, rest = line.partition("(")
-    return Sample(ROWS[name], tuple(eval(f"[{rest[:-1]}]", NAMES)))
+    return Sample(ROWS[name], words(rest[:-1]))
 
 
 def lines() -> list[str]:
-    text = "\n".join(file.read_text(encoding="utf-8") for file in sorted(CALLS.glob("*.txt")))
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [f"{name}({text})" for name, texts in golden.lines().items() for text in texts]
 
 
 @cache
@@ -88,13 +62,10 @@ def of_float(dtype: torch.dtype, letter: str) -> torch.dtype:
 
 def tensor(word: str, dtype: torch.dtype, values: torch.dtype, random: torch.Generator) -> Tensor:
     """The tensor of a word; its floats are values that `values` has too."""
-    match = TENSOR.match(word)
-    assert match, word
-    letter, sizes, low, high, listed = match.groups()
-    shape = [int(size) for size in sizes.split("x")] if sizes else []
+    letter, shape, low, high, listed = tensor_word(word)
     own = of_float(dtype, letter)
     if listed is not None:
-        return torch.tensor([float(v) for v in listed.split(",")]).reshape(shape).to(own)
+        return torch.tensor(listed).reshape(shape).to(own)
     if letter == "b":
         return torch.rand(shape, generator=random) < 0.5
     if letter in "iuws":

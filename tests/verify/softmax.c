@@ -2,6 +2,7 @@
 // aclnnSoftmax in FLOAT: what tests/verify/test_golden_verify.py judges, as it is and with
 // mistakes.
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "acl/acl.h"
@@ -18,6 +19,11 @@ aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, acl
   aclnnStatus status = 0;
   if ((status = openaclnnReadTensor(self, &p.x)) || (status = openaclnnReadTensor(out, &p.out)))
     return status;
+  if (p.x.dataType != ACL_FLOAT || p.out.dataType != ACL_FLOAT)
+    return openaclnnRefuse("aclnnSoftmax", 161002, "self and out must be FLOAT");
+  bool fits = p.x.rank == p.out.rank;
+  for (uint64_t d = 0; fits && d < p.x.rank; ++d) fits = p.x.shape[d] == p.out.shape[d];
+  if (!fits) return openaclnnRefuse("aclnnSoftmax", 161002, "out must have the shape of self");
   p.dim = dim < 0 ? dim + (int64_t)p.x.rank : dim;
   Plan* plan = malloc(sizeof *plan);
   if (plan == NULL) return openaclnnRefuse("aclnnSoftmax", 561103, "out of memory");

@@ -5,6 +5,7 @@ pass, one wrong element does not, and what cannot be judged is refused with a se
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 
 import openaclnn
 from openaclnn.aten.prototypes import functions
+from openaclnn.commands.cli import main
 from openaclnn.golden.values import why_not
 
 torch = pytest.importorskip("torch")
@@ -155,3 +157,84 @@ def test_most_functions_have_a_golden_value():
     refused = [name for name, row in functions().items() if why_not(row)]
     assert not {row.name for row in TABLE} & set(refused)
     assert len(refused) < len(functions()) / 3
+
+
+# ---- the command ----
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = X.clone(), Y.clone()
+    x[3, 4:9] = float("inf")
+    np.save("x.npy", x)
+    torch.save(y, "y.pt")
+    np.save("rows.npy", ROWS)
+    np.save("softmax.npy", torch.softmax(x, 0))
+    torch.save(torch.cat([x, y]), "cat.pt")
+    np.save("half.npy", x.half())
+    np.save("index.npy", x[ROWS])
+    torch.save({"x": x}, "state.pt")
+    values, places = torch.sort(y, 1)
+    np.save("values.npy", values)
+    np.save("places.npy", places)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["softmax.npy", "x.npy", "0", "--op", "aclnnSoftmax"],
+        ["softmax.npy", "dim=-2", "x.npy", "--op", "softmax"],
+        ["cat.pt", "[x.npy,y.pt]", "0", "--op", "aclnnCat"],
+        ["half.npy", "x.npy", "FLOAT16", "--op", "aclnnCast"],
+        ["index.npy", "x.npy", "[rows.npy]", "--op", "aclnnIndex"],
+        ["values.npy", "places.npy", "y.pt", "true", "1", "false", "--op", "aclnnSort"],
+        ["values.npy", "-", "y.pt", "true", "1", "false", "--op", "aclnnSort", "--ulp", "0"],
+    ],
+    ids=lambda words: words[-1],
+)
+def test_files_of_results(words, files, capsys):
+    assert main(["compare", *words]) == 0, capsys.readouterr()
+    assert capsys.readouterr().out.startswith("PASSED aclnn")
+
+
+def test_wrong_results_have_a_cause_in_text_json_and_page(files, tmp_path, capsys):
+    wrong = np.load("softmax.npy")
+    wrong[np.isnan(wrong)] = 0
+    np.save("wrong.npy", wrong)
+    cause = "every wrong element has this in common: the right result is NaN; all such elements"
+    command = ["compare", "wrong.npy", "x.npy", "0", "--op", "aclnnSoftmax", "--html", "r.html"]
+    assert main(command) == 1
+    assert cause in capsys.readouterr().out
+    assert cause in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert main([*command, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["outputs"][0]["common"].startswith(cause)
+
+
+SOFTMAX = ["--op", "aclnnSoftmax"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["softmax.npy", *SOFTMAX], "aclnnSoftmax takes self, dim, but self and dim are missing"),
+        (["softmax.npy", "x.npy", *SOFTMAX], "takes self, dim, but dim is missing"),
+        (["softmax.npy", "0", "x.npy", *SOFTMAX], "self must be a file, but there is no file 0"),
+        (["softmax.npy", "x.npy", "one", *SOFTMAX], "dim must be a number, true or false, but is"),
+        (["softmax.npy", "x.npy", "[0]", *SOFTMAX], "dim must be a number, but got [0]"),
+        (["softmax.npy", "x.npy", "0", "1", *SOFTMAX], "out, then self, dim, but got 1, too"),
+        (["softmax.npy", "x.npy", "dim=0", "dim=1", *SOFTMAX], "but got dim twice"),
+        (
+            ["softmax.npy", "state.pt", "0", *SOFTMAX],
+            "state.pt must hold one tensor, but holds a d",
+        ),
+        (["x.npy", "x.npy", "x.npy", "--op", "aclnnCat"], "must be files in brackets, as [a.npy,b"),
+        (["x.npy", "--op", "aclnnSort"], "takes values, indices, then self, stable"),
+        (["x.npy", "x.npy", "--op", "aclnnSoftmx"], "there is no operator aclnnSoftmx; did you me"),
+    ],
+)
+def test_wrong_words_are_refused_with_a_sentence(words, sentence, files, capsys):
+    assert main(["compare", *words]) == 2
+    printed = capsys.readouterr().err
+    assert sentence in printed
+    assert printed.count("\n") == 1

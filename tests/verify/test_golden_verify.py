@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn verify --op` with functions that ATen computes: ten kinds of functions pass, a library
+"""`openaclnn verify --op` with functions that ATen computes: eleven kinds of functions pass, a library
 with a mistake does not, and what cannot be judged is refused with a sentence.
 """
 
@@ -24,7 +24,7 @@ from openaclnn.rows.table import ANY, PRODUCTS
 SOURCE = Path(__file__).with_name("softmax.c")
 NAMES = [
     "aclnnSoftmax", "aclnnMatmul", "aclnnAdd", "aclnnReduceSum", "aclnnGather", "aclnnCat",
-    "aclnnLayerNorm", "aclnnSort", "aclnnConvolution", "aclnnIndex",
+    "aclnnLayerNorm", "aclnnSort", "aclnnConvolution", "aclnnIndex", "aclnnSlogdet",
 ]  # fmt: skip
 needs_aten = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 
@@ -45,15 +45,25 @@ def test_openaclnn_passes(name, tmp_path, monkeypatch, capsys):
     assert len(report["results"]) >= 10
 
 
-# Text of the kernel, what stands there instead, the finding.
+# Text of the kernel, what stands there instead, kind and cause of a finding.
 MISTAKES = {
-    "none": ("", "", None),
-    "ignores dim": ("dim < 0 ? dim + (int64_t)p.x.rank : dim", "(int64_t)p.x.rank - 1", "wrong"),
-    "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", "wrong"),
-    "half the sum": ("/ sum", "/ sum * 1.01f", "wrong"),
-    "one too many": ("k < n; ++k) out", "k <= n; ++k) out", "damaged"),
-    "always refuses": ("  *workspaceSize = 0;", "  return 161002;", "status"),
-}
+    "none": ("", "", None, ""),
+    "ignores dim": ("dim < 0 ? dim + (int64_t)p.x.rank : dim", "(int64_t)p.x.rank - 1", "wrong",
+                    "with another dim than 2"),
+    "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", None,
+                        "where a tensor is not contiguous"),
+    "half the sum": ("/ sum", "/ sum * 1.01f", "wrong", ""),
+    "one too many": ("k < n; ++k) out", "k <= n; ++k) out", "damaged", ""),
+    "always refuses": ("  *workspaceSize = 0;", "  return 161002;", "status", "in every case"),
+    "accepts every shape": ("if (!fits)", "if (0)", None,
+                            "when the output has the wrong shape, which must be refused"),
+    "accepts every dtype": ("if (p.x.dataType != ACL_FLOAT ||", "if (0 &&", None,
+                            "has the wrong dtype, which must be refused"),
+    "wrong status": ("161002, \"out must", "161001, \"out must", "status",
+                     "when the output has the wrong shape, which must be refused"),
+    "writes the size first": ("  Plan p;\n", "  Plan p;\n  *workspaceSize = 0;\n", "refusal",
+                              "which must be refused"),
+}  # fmt: skip
 
 
 @needs_aten
@@ -61,16 +71,17 @@ MISTAKES = {
 def test_a_library_is_judged(mistake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pytest.importorskip("torch")
-    old, new, kind = MISTAKES[mistake]
+    old, new, kind, cause = MISTAKES[mistake]
     text = SOURCE.read_text(encoding="utf-8")
     assert old in text
     Path("mine.c").write_text(text.replace(old, new), encoding="utf-8")
     words = ["-O1", "-shared", "-fPIC", "mine.c", "-o", "libmine.so", "-lm"]
     subprocess.run(compile_command(words, {}), check=True)
     status, report = verified("library:libmine.so", "--op", "aclnnSoftmax", "--dtype", "fp32")
-    kinds = {finding["kind"] for finding in report["findings"]}
-    assert (status, kind in kinds if kind else not kinds) == (int(kind is not None), True), report
-    if kind:
+    found = report["findings"]
+    assert status == (mistake != "none"), report
+    if mistake != "none":
+        assert any(kind in (None, f["kind"]) and cause in f["cause"] for f in found), found
         again = report["findings"][0]["command"].split()[3:]
         assert main(["verify", "library:libmine.so", "--quiet", *again]) == 1
         assert main(["verify", "library:libmine.so", "--quiet", *again, "--html", "r.html"]) == 1
@@ -90,6 +101,19 @@ REFUSED = {
 def test_what_cannot_be_verified_is_refused(sentence, capsys):
     assert main(["verify", *REFUSED[sentence]]) == 2
     assert sentence in capsys.readouterr().err
+
+
+@needs_aten
+def test_a_result_in_the_memory_of_an_input(tmp_path, monkeypatch):
+    """Of functions that have an in-place form."""
+    monkeypatch.chdir(tmp_path)
+    status, report = verified("openaclnn", "--op", "aclnnAdd", "--op", "aclnnExp")
+    assert status == 0
+    a2 = next(p for p in PRODUCTS if p.key == "A2")
+    for name in ("aclnnAdd", "aclnnExp", "aclnnSoftmax"):
+        made = generate([functions()[name]], ["FLOAT"], a2, 1)
+        assert [c.alias for c in made if c.alias] == ["self"] * 2 * (name != "aclnnSoftmax")
+    assert len(report["results"]) > 40
 
 
 def test_nearly_every_function_has_cases():

@@ -74,7 +74,7 @@ IN_C = {
                              "v.shape[d]) v.strides[d] = n;\n    double x = get(&p->x, place(&v,",
                              None, r"^only where a tensor is not contiguous \(\d+ of \d+ such"),
     "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
-                          "it lies behind the last multiple of 8 elements"),
+                          "it lies past the last full block of 8 elements"),
     "reads ahead": ("double x = get(&p->x, place(&p->x, &p->out, i));",
                     "double x = get(&p->x, place(&p->x, &p->out, i));\n"
                     "    volatile double next = get(&p->x, place(&p->x, &p->out, i) + 8);\n"
@@ -95,6 +95,10 @@ IN_TRITON = {
     "<= for <": ("x < low", "x <= low", "wrong", "x is exactly where the formula switches"),
     "NaN is 0": ("(x < low) | (x > 1.0 - low)", "~((x >= low) & (x <= 1.0 - low))", "wrong",
                  "x is NaN"),
+    "strides of the inputs": ("    x, dy = x.contiguous(), dy.contiguous()\n", "", "wrong",
+                              "only where a tensor is not contiguous"),
+    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "with every eps but 0.1"),
+    "an integer eps": ("out, n, eps,", "out, n, int(eps),", "wrong", "every eps but -1, 0, 1"),
 }  # fmt: skip
 
 
@@ -148,7 +152,7 @@ def test_a_wrong_elu(how, capsys):
     assert main([*command[1:], "--quiet"]) == 1
     again = capsys.readouterr().out
     assert "1 case, seed 1" in again
-    assert "1 case, FLOAT" not in again  # one case has no others to differ from
+    assert "1 case, FLOAT: only" not in again  # one case has no others to differ from
 
 
 def test_a_parameter_that_the_operator_lacks(capsys):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn compare`: compares results in .npy files with what the operator should have made."""
+"""`openaclnn compare`: compares results in files with what the operator should have made."""
 
 from __future__ import annotations
 
@@ -7,41 +7,51 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..aten import Row
+from ..aten import catalogue as aten
+from ..compiled import BuildError
 from ..report.output import unwritable, write_text
 from ..report.text_table import Paint
+from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op
 from .arguments import WRONG_USE as WRONG_USE
-from .arguments import WrongUse, add_attributes, given_attributes, operator
+from .arguments import WrongUse, add_attributes, given_attributes
+from .compare_files import of_function, of_operator, results
+
+if TYPE_CHECKING:
+    from ..reference.comparison import Comparison
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     sub = command(
         "compare",
         run,
-        "compare results in .npy files with what an operator should make",
+        "compare results in .npy or .pt files with what an operator should make",
         "Compares what a kernel computed with the operator's formula in float64: a histogram of\n"
-        "distances in ulp, the worst elements with their inputs and bits, and a verdict. The\n"
-        "files are the results, then the inputs, in the order of the Python function; - stands\n"
-        "for a result that was not computed.\n\n"
+        "distances in ulp, the worst elements with their inputs and bits, what the wrong elements\n"
+        "have in common, and a verdict. The files are the results, then the inputs, in the order\n"
+        "of the Python function; - stands for a result that was not computed.\n\n"
         "  openaclnn compare mine.npy x.npy --op elu --alpha 1.5\n"
         "  openaclnn compare mine.npy g.npy x.npy --op elu_backward --alpha 1 --scale 1 \\\n"
         "      --input-scale 1 --is-result false\n"
         "  openaclnn compare mine.npy x.npy --op logit --eps -1e-3 --dtype bf16 --ulp 2\n\n"
+        "A function that ATen computes (openaclnn ops --aten) takes the results, then all other\n"
+        "arguments of C, in their order or as NAME=WORD: files, [a.npy,b.npy], numbers, [1,2],\n"
+        "true, texts, dtypes; - is NULL. It is judged against the same function in float64.\n\n"
+        "  openaclnn compare mine.npy x.pt 1 --op aclnnSoftmax\n"
+        "  openaclnn compare mine.npy [x.npy,y.npy] dim=0 --op aclnnCat\n\n"
         "Exit status: 0 if the results meet the standard, 1 if not, 2 if nothing was compared.",
     )
-    sub.add_argument("files", nargs="+", metavar="FILE.npy", help="results, then inputs")
+    sub.add_argument("files", nargs="+", metavar="FILE", help="results, then inputs")
     add = sub.add_argument
     add("--op", required=True, metavar="OPERATOR", help="C or Python name")
     add_standard(sub)
     add(
         "--benchmark",
         action="append",
-        metavar="FILE.npy",
+        metavar="FILE",
         help="for --standard double, either or peer: results of the other implementation",
     )
     add("--dtype", help="of raw bits, and of results in a wider array: fp16, bf16, fp32, fp64")
@@ -72,62 +82,61 @@ def standard_of(arguments: argparse.Namespace) -> Any:
     return Standard(a.standard, a.ulp, a.level, a.rtol, a.atol)
 
 
-def load(path: str) -> Any:
-    """The array of a file; None for -."""
-    if path == "-":
+def _operator(name: str) -> Op | Row:
+    """One of openaclnn's, or a function that ATen computes."""
+    if (own := find_operator(name)) is not None:
+        return own
+    if (row := aten.find(name)) is not None:
+        return row
+    near = nearest(name) or aten.nearest(name)
+    hint = f"did you mean {near}?" if near else "see:  openaclnn ops"
+    raise WrongUse(f"there is no operator {name}; {hint}")
+
+
+def _own(arguments: argparse.Namespace, op: Op) -> Comparison:
+    from ..reference.compare import compare  # needs the references; other commands do not
+
+    mine, inputs = of_operator(op, arguments.files)
+    benchmark = _benchmark(arguments, [p.result_name for p in op.outputs])
+    options = ("standard", "ulp", "level", "rtol", "atol", "dtype", "worst")
+    chosen = {name: getattr(arguments, name) for name in options}
+    named = inputs | given_attributes(arguments)
+    return compare(mine, op.python, benchmark=benchmark, **chosen, **named)
+
+
+def _function(arguments: argparse.Namespace, row: Row) -> Comparison:
+    from ..golden.compare import compare_function
+    from ..reference.dtypes import dtype_of
+
+    mine, given = of_function(row, arguments.files)
+    benchmark = _benchmark(arguments, [p.name for p in row.given if p.written])
+    dtype = None if arguments.dtype is None else dtype_of(arguments.dtype)
+    named = given | given_attributes(arguments)
+    standard = standard_of(arguments)
+    return compare_function(mine, row, (), named, standard, benchmark, dtype, arguments.worst)
+
+
+def _benchmark(arguments: argparse.Namespace, outputs: Sequence[str]) -> Any:
+    files = arguments.benchmark
+    if files is None:
         return None
-    try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise WrongUse(f"{path} is not a .npy file: {error}") from None
-    except (ValueError, EOFError) as error:
-        with Path(path).open("rb") as file:
-            is_one = file.read(6) == b"\x93NUMPY"
-        why = error if is_one else "it does not begin as one"  # NumPy takes it for a pickle
-        raise WrongUse(f"{path} is not a .npy file: {why}") from None
-    if not isinstance(array, np.ndarray):
-        raise WrongUse(f"{path} is an archive; pass a .npy file with one array")
-    return array
-
-
-def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
-    """What compare takes: the results, as a tuple where there are several, and the inputs."""
-    outputs, inputs = len(op.outputs), len(op.input_tensors)
-    if len(files) != outputs + inputs:
-        names = [p.result_name for p in op.outputs] + [p.python_name for p in op.input_tensors]
+    if len(files) != len(outputs):
         raise WrongUse(
-            f"{op.python} takes {outputs + inputs} files ({', '.join(names)}), but got {len(files)}"
+            f"--benchmark must be given for each of {', '.join(outputs)}, but is given "
+            f"{len(files)} times"
         )
-    for p, path in zip(op.input_tensors, files[outputs:], strict=True):
-        if path == "-":
-            raise WrongUse(
-                f"{p.python_name} must be a file, but is -, which stands for a result that was not "
-                "computed"
-            )
-    arrays = [load(path) for path in files]
-    mine = arrays[0] if outputs == 1 else tuple(arrays[:outputs])
-    return mine, arrays[outputs:]
+    return results(outputs, files)
 
 
 def run(arguments: argparse.Namespace, _: Paint) -> int:
-    from ..reference.compare import compare  # needs the references; other commands do not
     from .compare_page import page
 
     if unwritable("compare", "--html", arguments.html):
         return WRONG_USE
     try:
-        op = operator(arguments.op)
-        mine, inputs = _sorted(op, arguments.files)
-        benchmark = None
-        if arguments.benchmark is not None:
-            loaded = [load(path) for path in arguments.benchmark]
-            benchmark = loaded[0] if len(op.outputs) == 1 else tuple(loaded)
-        named = dict(zip((p.python_name for p in op.input_tensors), inputs, strict=True))
-        named |= given_attributes(arguments)
-        options = ("standard", "ulp", "level", "rtol", "atol", "dtype", "worst")
-        chosen = {name: getattr(arguments, name) for name in options}
-        found = compare(mine, op.python, benchmark=benchmark, **chosen, **named)
-    except (WrongUse, TypeError, ValueError) as error:
+        op = _operator(arguments.op)
+        found = _function(arguments, op) if isinstance(op, Row) else _own(arguments, op)
+    except (WrongUse, BuildError, TypeError, ValueError) as error:
         print(f"openaclnn compare: {str(error).removeprefix('compare: ')}", file=sys.stderr)
         return WRONG_USE
     shown = json.dumps(found.as_data(), indent=2) if arguments.json else found

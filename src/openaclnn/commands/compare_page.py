@@ -37,6 +37,7 @@ def _section(compared: Compared) -> str:
         f'<section id="output-{escape(output.name)}" tabindex="-1">'
         f"<h2>{signed(verdict, output.name)} {escape(f'{shape} {output.dtype}')}</h2>",
         f"<p>{escape(found.reason)}</p>",
+        *([f"<p>{escape(compared.common)}</p>"] if compared.common else []),
         *(f"<p>{escape(note)}</p>" for note in notes),
     ]
     if output.got.size:

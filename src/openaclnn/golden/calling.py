@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ import numpy as np
 from ..aten import Row
 from ..aten.directory import directory
 from ..reference.layouts import root
-from ..verify.child import WORKER, Child, Died
+from ..verify.child import WORKER, Child, Died, message_of
 from ..verify.request import PATTERN, Packed
 from .arguments import Array, code_of
 
 KINDS = {"int": "int64", "byte": "int8", "dtype": "int32"}  # where the child has another word
-HEAD = re.compile(r"^\[PID:.*?\(E\w+\): ")  # of a message of aclGetRecentErrMsg
 SECONDS = 600.0  # that a call may take
 
 
@@ -46,10 +44,12 @@ class CallRequest(Packed):
         move_output: Callable[[Array], Array] = lambda x: x,
         pattern: int = PATTERN,
         repeat: int = 1,
+        alias: str = "",
+        refuse: bool = False,
     ) -> None:
         """`move`, `move_output`: a C-ordered tensor in the layout wanted; `pattern`: what outputs
-        hold before."""
-        super().__init__()
+        hold before; `refuse`: phase 1 must refuse the call."""
+        super().__init__(alias)
 
         def moved(x: Array) -> Array:
             return move(np.array(x, order="C"))
@@ -57,7 +57,10 @@ class CallRequest(Packed):
         parameters: list[dict[str, Any]] = []
         for p in call.row.given:
             kind = KINDS.get(p.kind, p.kind)
-            if p.written:
+            if p.written and alias:
+                self.written.append(p.name)
+                parameters.append(self._tensor(p.name, self.views[alias], alias))
+            elif p.written:
                 template = call.outputs[p.name]
                 view = (
                     None
@@ -81,9 +84,9 @@ class CallRequest(Packed):
             "function": call.row.name,
             "parameters": parameters,
             "sizes": [len(part) for part in self.data],
-            "outputs": sorted(self._memory[name] for name in self.written),
+            "outputs": sorted({self._memory[name] for name in self.written}),
             "repeat": repeat,
-            "refuse": False,
+            "refuse": refuse,
             "fenced": [*range(len(self.data)), -1] if repeat > 1 else [],
         }
 
@@ -97,7 +100,11 @@ class CallRequest(Packed):
 
 
 class Refusal(Exception):
-    """A call that was refused, or that ended its process: the sentence."""
+    """A call that was refused, in which step and with which status, or that ended its process."""
+
+    def __init__(self, sentence: str, step: str = "", status: int = 0) -> None:
+        super().__init__(sentence)
+        self.step, self.status = step, status
 
 
 _lock = threading.Lock()
@@ -123,8 +130,9 @@ def computed(call: Call, pattern: int = PATTERN) -> list[Array | None]:
         except Died as died:
             raise Refusal(str(died)) from None
     if answer["status"] != 0:
-        text = HEAD.sub("", answer.get("message", ""))
-        raise Refusal(text or f"{answer['step']} returned {answer['status']}")
+        text = message_of(answer)
+        step, status = answer["step"], answer["status"]
+        raise Refusal(text or f"{step} returned {status}", step, status)
     outcome = request.outcome(answer, parts)
     if outcome.results is None:
         raise Refusal(outcome.sentence)

@@ -6,25 +6,30 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..aten import Parameter, Row
 from ..aten.products import entry_of
 from ..reference.dtypes import missing_module
-from ..reference.layouts import CASE_LAYOUTS, along_a_dim
+from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
 from ..verify.cases import BadCase, Case, Shape, seed_of
+from ..verify.patterns import short
 from .arguments import FLOATS, Array
 from .calling import Call
 from .judging import described_op
-from .samples import Sample, dtype_code, samples, tensor
+from .samples import Sample, dtype_code, samples, tensor, tensor_word
+from .unusual import Mistake, alias_of, mistaken, mistakes
 from .values import why_not
 
 NUMBERS = ("double", "float")
 SCALARS = (0, 2, -0.5)
+# Functions of a matrix that must have full rank: with a stride of 0 it has not.
+OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
+                "triangular_solve"}  # fmt: skip
 SHARE = 0.1  # of special values
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan)
 
@@ -34,10 +39,9 @@ class GoldenCase(Case):
     """A call of a function that ATen computes."""
 
     sample: Sample | None = None
-    varied: bool = False  # the function may refuse its attributes
 
     def unusual(self) -> int:
-        return int(self.varied)
+        return int(bool(self.changed))
 
     def tensors(self) -> Iterator[tuple[str, Shape, bool]]:
         assert self.sample is not None
@@ -68,7 +72,8 @@ class GoldenCase(Case):
                 given[p.name] = None if word is None else float(word)
             else:
                 given[p.name] = word
-        return Call(self.sample.row, given, outputs)
+        call = Call(self.sample.row, given, outputs)
+        return mistaken(call, (self.mistake, self.at)) if self.mistake else call
 
     def _drawn(self, word: str, rng: np.random.Generator) -> Array:
         x = tensor(word, self.dtype, rng)
@@ -81,8 +86,8 @@ class GoldenCase(Case):
 
     def as_data(self) -> dict[str, Any]:
         assert self.sample is not None
-        data = super().as_data()
-        return data | {"arguments": list(map(str, self.sample.words))}
+        data = super().as_data() | {"arguments": list(map(str, self.sample.words))}
+        return data | ({"at": self.at} if self.at else {})
 
 
 def generate(rows: Iterable[Row], dtypes: Iterable[str], product: Product, seed: int) -> list[Case]:
@@ -110,36 +115,56 @@ def _accepted(sample: Sample, dtype: str, product: Product) -> bool:
 def _of_one(row: Row, dtypes: list[str], product: Product, seed: int) -> Iterator[Case]:
     if why := why_not(row):
         raise BadCase(f"{row.name} has no golden value: {why}")
-    known = [s for s in samples(row) if not any(w.startswith("c") for w in s.tensors())]
+    known = [s for s in samples(row) if not any(w.startswith("c") for _, w in s.tensors())]
     if not known:
         raise BadCase(f"{row.name} has no sample calls; use openaclnn.compare with your inputs")
     op, numbers = described_op(row), itertools.count()
     main = max(known, key=lambda s: max(map(len, _shapes(s))))
     for dtype in dtypes:
-        for sample, values, layout, varied in _kinds(known, main):
-            if not sample.has_floats and dtype != dtypes[0]:
+        for kind in _kinds(known, main):
+            if not kind.sample.has_floats and dtype != dtypes[0]:
                 continue
-            if not _accepted(sample, dtype, product):
+            if kind.mistake and dtype != dtypes[0]:  # what phase 1 checks of every dtype
+                continue
+            if not _accepted(kind.sample, dtype, product):
                 continue
             name = f"{row.name}/{dtype}/{next(numbers)}"
+            mistake, at = kind.mistake or ("", "")
             yield GoldenCase(
-                name, op, dtype, _shapes(sample), _attributes(sample), values, layout,
-                seed_of(seed, name), sample=sample, varied=varied,
+                name, op, dtype, _shapes(kind.sample), _attributes(kind.sample), kind.values,
+                kind.layout, seed_of(seed, name), mistake=mistake, at=at,
+                changed=kind.changed, alias=kind.alias, sample=kind.sample,
             )  # fmt: skip
 
 
-def _kinds(known: list[Sample], main: Sample) -> Iterator[tuple[Sample, str, str, bool]]:
-    """Every sample as it is; that of the highest rank in every layout, with special values, and
-    with other attributes."""
-    yield from ((sample, "ordinary", "contiguous", False) for sample in known)
-    yield from ((main, "ordinary", name, False) for name in CASE_LAYOUTS if name != "contiguous")
+class Kind(NamedTuple):
+    """What a case is but its dtype."""
+
+    sample: Sample
+    values: str = "ordinary"
+    layout: str = "contiguous"
+    changed: str = ""
+    alias: str = ""
+    mistake: Mistake | None = None
+
+
+def _kinds(known: list[Sample], main: Sample) -> Iterator[Kind]:
+    """Every sample as it is; that of the highest rank in every layout, with special values, with
+    other attributes, with its result in the memory of an input, and with mistakes."""
+    yield from map(Kind, known)
+    left_out = {"contiguous", *(EXPANDED if main.row.op in OF_FULL_RANK else ())}
+    yield from (Kind(main, layout=name) for name in CASE_LAYOUTS if name not in left_out)
     if _may_be_special(main):
-        yield main, "special", "contiguous", False
-    yield from ((other, "ordinary", "contiguous", True) for other in _varied(main))
+        yield Kind(main, values="special")
+    yield from (Kind(other, changed=changed) for other, changed in _varied(main))
+    if alias := alias_of(main):
+        yield from (Kind(main, layout=name, alias=alias) for name in ("contiguous", "transposed"))
+    yield from (Kind(main, mistake=mistake) for mistake in mistakes(main))
 
 
-def _varied(sample: Sample) -> Iterator[Sample]:
-    """Other dims, flags and scalars, one at a time. What does not fit is found when it runs."""
+def _varied(sample: Sample) -> Iterator[tuple[Sample, str]]:
+    """Other dims, flags and scalars, one at a time, and what is changed. What does not fit is found
+    when it runs."""
     rank = max(map(len, _shapes(sample)))
     for i, (p, word) in enumerate(zip(sample.row.given, sample.words, strict=True)):
         others: Iterable[Any] = ()
@@ -150,7 +175,8 @@ def _varied(sample: Sample) -> Iterator[Sample]:
         elif p.kind == "scalar" and isinstance(word, int | float):
             others = (x for x in SCALARS if x != word)
         for other in others:
-            yield replace(sample, words=(*sample.words[:i], other, *sample.words[i + 1 :]))
+            words = (*sample.words[:i], other, *sample.words[i + 1 :])
+            yield replace(sample, words=words), f"with another {p.name} than {short(word)}"
 
 
 def _may_be_special(sample: Sample) -> bool:
@@ -169,9 +195,8 @@ def shapes_in(p: Parameter, word: Any) -> list[Shape]:
     """Those of the tensors of an argument."""
     if not p.kind.startswith("tensor"):
         return []
-    rng = np.random.default_rng(0)
     words = word if isinstance(word, list) else [word]
-    return [tensor(w, "FLOAT", rng).shape for w in words if w]
+    return [tensor_word(w).shape for w in words if w]
 
 
 def _attributes(sample: Sample) -> dict[str, Any]:

@@ -33,13 +33,14 @@ def compare(mine: Any, name: str, /, *arguments: Any, **named: Any) -> Compariso
     if row is None:
         return compare_row(mine, name, *arguments, **named)
     o = {option: named.pop(option, default) for option, default in OPTIONS.items()}
-    check_worst(o["worst"])
     standard = Standard(o["standard"], o["ulp"], o["level"], o["rtol"], o["atol"])
     dtype = None if o["dtype"] is None else dtype_of(o["dtype"])
-    return _compare(mine, row, arguments, named, standard, o["benchmark"], dtype, o["worst"])
+    return compare_function(
+        mine, row, arguments, named, standard, o["benchmark"], dtype, o["worst"]
+    )
 
 
-def _compare(
+def compare_function(
     mine: Any,
     row: Row,
     arguments: Sequence[Any],
@@ -50,7 +51,8 @@ def _compare(
     worst: int,
 ) -> Comparison:
     """The results `mine` against the golden value, and against openaclnn in the dtypes given or
-    `benchmark`."""
+    `benchmark`. `named`: arguments that may have the names of options, as `dtype`."""
+    check_worst(worst)
     if why := why_not(row):  # before arguments are asked for
         raise NoGolden(f"{row.name} has no golden value: {why}")
     if standard.name == "ours" and standard.ulp is None:
@@ -67,9 +69,10 @@ def _compare(
         others = _results(row, benchmark, "benchmark", dtype)  # type: ignore[assignment]
     op = described_op(row)
     verdicts = judged(op, got, found, standard, others)
+    attributes = attributes_of(row, given)
     return Comparison(
-        op, attributes_of(row, given), standard,
-        tuple(compared(output, verdict, worst) for output, verdict in verdicts),
+        op, attributes, standard,
+        tuple(compared(output, verdict, worst, attributes) for output, verdict in verdicts),
     )  # fmt: skip
 
 

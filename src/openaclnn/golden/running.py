@@ -13,11 +13,11 @@ from ..reference.evaluation import Array
 from ..reference.judge import Output
 from ..reference.layouts import CASE_LAYOUTS, of_output
 from ..reference.standards import Standard, Verdict
-from ..verify.cases import Case
+from ..verify.cases import MISTAKES, Case
 from ..verify.library import LibraryProvider
 from ..verify.provider import BadProvider, Outcome, Provider
 from ..verify.runner import LEFT_OUT, Result, Runner
-from .calling import CallRequest
+from .calling import CallRequest, Refusal, computed
 from .cases import GoldenCase
 from .judging import DEFAULT, judged
 from .values import Golden, golden
@@ -35,7 +35,15 @@ class GoldenLibrary(LibraryProvider):
             moved = CASE_LAYOUTS[layout](x)
             return moved if moved.tobytes() == x.tobytes() else x
 
-        return self.answered(case, CallRequest(case.call(), move, of_output(layout), repeat=2))
+        request = CallRequest(
+            case.call(),
+            move,
+            of_output(layout),
+            repeat=2,
+            alias=case.alias,
+            refuse=bool(case.mistake),
+        )
+        return self.answered(case, request)
 
 
 def named(word: str, timeout: float, names: Sequence[str]) -> Provider:
@@ -62,15 +70,19 @@ class GoldenRunner(Runner):
 
     def case(self, case: Case) -> list[Result]:
         assert isinstance(case, GoldenCase)
+        if case.mistake:
+            return super().case(case) if _is_refused(case) else []
         try:
             self._golden = golden(case.call())
         except ValueError as error:
-            if case.varied:
+            if case.changed:  # the function may refuse the change
                 return []
             return [Result(case, p.name, LEFT_OUT, sentence=str(error)) for p in self._providers]
         return super().case(case)
 
     def _golden_of_benchmark(self, case: Case, inputs: Sequence[Array]) -> Any:
+        if case.mistake:
+            return None
         found = super()._golden_of_benchmark(case, inputs)
         return self._golden.benchmark if found is None else _with_nulls(case, found)
 
@@ -80,6 +92,15 @@ class GoldenRunner(Runner):
         assert outcome.results is not None
         results = _with_nulls(case, outcome.results)
         return judged(case.op, results, self._golden, self._standard, benchmark)
+
+
+def _is_refused(case: GoldenCase) -> bool:
+    """Whether openaclnn refuses the mistake: some functions take any shape or dtype."""
+    try:
+        computed(case.call())
+    except Refusal as refusal:
+        return (refusal.step, refusal.status) == ("phase 1", MISTAKES[case.mistake])
+    return False
 
 
 def _with_nulls(case: Case, written: Sequence[Array | None]) -> list[Array | None]:

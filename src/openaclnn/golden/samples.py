@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..aten import Row
+from ..aten import Parameter, Row
 from ..aten.products import DTYPES
 from ..aten.prototypes import functions
 from ..reference.evaluation import numpy_dtype
@@ -38,15 +38,46 @@ class Sample:
     row: Row
     words: tuple[Any, ...]  # of the C function's parameters
 
-    def tensors(self) -> Iterator[str]:
-        """The words of its tensors."""
+    def __str__(self) -> str:
+        return f"{self.row.name}({', '.join(map(str, self.words))})"
+
+    def tensors(self) -> Iterator[tuple[Parameter, str]]:
+        """The parameters and words of its tensors."""
         for p, word in zip(self.row.given, self.words, strict=True):
             if p.kind in ("tensor", "tensors"):
-                yield from (w for w in (word if isinstance(word, list) else [word]) if w)
+                yield from ((p, w) for w in (word if isinstance(word, list) else [word]) if w)
 
     @property
     def has_floats(self) -> bool:
-        return any(word.startswith("f") for word in self.tensors())
+        return any(word.startswith("f") for _, word in self.tensors())
+
+
+class TensorWord(NamedTuple):
+    """A tensor, read from its word."""
+
+    letter: str
+    shape: tuple[int, ...]
+    low: int | float | None  # the range of its values
+    high: int | float | None
+    listed: tuple[float, ...] | None  # its values
+
+
+def tensor_word(word: str) -> TensorWord:
+    match = TENSOR.match(word)
+    assert match, word
+    letter, sizes, low, high, listed = match.groups()
+    shape = tuple(int(size) for size in sizes.split("x")) if sizes else ()
+    values = None if listed is None else tuple(float(v) for v in listed.split(","))
+    return TensorWord(letter, shape, _number(low), _number(high), values)
+
+
+def _number(text: str | None) -> int | float | None:
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 @cache
@@ -62,13 +93,14 @@ def lines() -> dict[str, list[str]]:
 
 
 def samples(row: Row) -> list[Sample]:
-    return [Sample(row, tuple(map(_word, _parts(text)))) for text in lines().get(row.name, [])]
+    return [Sample(row, words(text)) for text in lines().get(row.name, [])]
 
 
-def _parts(text: str) -> list[ast.expr]:
+def words(text: str) -> tuple[Any, ...]:
+    """The arguments of a line: words of tensors, numbers, lists."""
     tree = ast.parse(f"[{text}]", mode="eval").body
     assert isinstance(tree, ast.List)
-    return tree.elts
+    return tuple(map(_word, tree.elts))
 
 
 def _word(node: ast.expr) -> Any:
@@ -83,14 +115,10 @@ def _word(node: ast.expr) -> Any:
 
 def tensor(word: str, dtype: str, rng: np.random.Generator) -> Array:
     """The tensor of a word; `dtype`: of the case."""
-    match = TENSOR.match(word)
-    assert match, word
-    letter, sizes, low, high, listed = match.groups()
-    shape = [int(size) for size in sizes.split("x")] if sizes else []
+    letter, shape, low, high, listed = tensor_word(word)
     kind = numpy_dtype(dtype) if letter == "f" else np.dtype(LETTERS[letter])
     if listed is not None:
-        values = np.array([float(v) for v in listed.split(",")])
-        return values.reshape(shape).astype(kind)
+        return np.array(listed).reshape(shape).astype(kind)
     if letter == "b":
         return rng.random(shape) < 0.5
     first, last = float(low or 0), float(high or 0)

@@ -15,6 +15,7 @@ from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import Array, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
+from .patterns import common, of_elements
 from .standards import Standard, Verdict, verdict
 
 # The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding
@@ -68,7 +69,7 @@ def compare(
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
-        compared(output, verdict(output, chosen, by_name[output.name]), worst)
+        compared(output, verdict(output, chosen, by_name[output.name]), worst, attributes)
         for output in outputs(op, inputs, attributes, got)
     )
     return Comparison(op, attributes, chosen, found)
@@ -140,13 +141,16 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
     return found
 
 
-def compared(output: Output, found: Verdict, worst: int) -> Compared:
+def compared(output: Output, found: Verdict, worst: int, attributes: Mapping[str, Any]) -> Compared:
+    patterns = of_elements(output, attributes, found.wrong)
+    wrong = int(np.count_nonzero(found.wrong))
     return Compared(
         output,
         found,
         histogram(output.ulp),
         {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
         worst_elements(output, found, worst),
+        common(patterns, wrong, output.got.size),
     )
 
 

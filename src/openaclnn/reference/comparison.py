@@ -38,6 +38,7 @@ class Compared:
     histogram: Mapping[str, int]  # by LABELS: how many elements
     mismatches: Mapping[str, int]
     worst: tuple[Element, ...]
+    common: str  # what the wrong elements have in common: a clause, or ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def _output_lines(compared: Compared) -> list[str]:
     shape = list(output.got.shape)
     verdict = f"{_verdict(found.passed)}: " if output.got.size else ""
     lines = [f"{output.name} {shape} {output.dtype}: {verdict}{found.reason}"]
+    lines += [f"  {compared.common}"] if compared.common else []
     if output.got.size:
         lines += _histogram_lines(compared)
     for kind, count in compared.mismatches.items():
@@ -184,6 +186,7 @@ def _output_data(compared: Compared) -> dict[str, Any]:
         "figures": {name: number(value) for name, value in compared.verdict.figures.items()},
         "limits": {name: number(value) for name, value in compared.verdict.limits.items()},
         "wrong": int(compared.verdict.wrong.sum()),
+        "common": compared.common,
         "unit": output.unit,
         "histogram": dict(compared.histogram),
         "mismatches": dict(compared.mismatches),

@@ -20,6 +20,7 @@ peer those of the other implementation.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -198,7 +199,7 @@ def _single(output: Output) -> Verdict:
     wrong = np.zeros(output.got.shape, bool)
     wrong[finite] = ~(relative < limits["MARE"])
     passed = all(figures[name] < limits[name] for name in limits)
-    return Verdict(passed, _listed(figures, limits, "<"), wrong, figures, limits)
+    return Verdict(passed, _reason(figures, limits, "below", wrong), wrong, figures, limits)
 
 
 def _double(output: Output, level: str, benchmark: Array) -> Verdict:
@@ -238,7 +239,7 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
         with np.errstate(all="ignore"):
             error = np.where(usual, np.abs(got - golden), 0.0)
         wrong |= error > limits["MARE ratio"] * theirs["MARE"] * np.abs(golden)
-    return Verdict(passed, _listed(figures, limits, "<="), wrong, figures, limits)
+    return Verdict(passed, _reason(figures, limits, "at most", wrong), wrong, figures, limits)
 
 
 def _mean(values: Array) -> float:
@@ -262,8 +263,31 @@ def _ratio(mine: float, theirs: float) -> float:
     return mine / theirs
 
 
-def _listed(figures: Mapping[str, Any], limits: Mapping[str, float], sign: str) -> str:
-    return ", ".join(f"{k} {figures[k]:.3g} (must be {sign} {limits[k]:.3g})" for k in limits)
+WORDS = {
+    "MARE": "greatest relative error",
+    "MERE": "mean relative error",
+    "RMSE": "root mean square error",
+    "small-value": "number of results near 0 that are off",
+}
+
+
+def _reason(
+    figures: Mapping[str, Any], limits: Mapping[str, float], limit: str, wrong: Array
+) -> str:
+    """The first figure beyond its limit, all where none is; `limit`: below or at most."""
+    kept = operator.lt if limit == "below" else operator.le
+    beyond = [name for name, value in figures.items() if not kept(value, limits[name])]
+    parts = []
+    for name in beyond[:1] or figures:
+        short, _, rest = name.partition(" ")
+        own, allowed = f"{WORDS[short]} ", f"{limit} {limits[name]:.3g}"
+        if rest == "ratio":
+            own += f"is {figures[name]:.3g} times the benchmark's"
+        else:
+            own += f"{rest} is {figures[name]:.3g}".lstrip()
+        parts.append(f"{own} (must be {allowed})")
+    text = ", ".join(parts)
+    return _counted(wrong, f"are too far off; {text}") if beyond and wrong.any() else text
 
 
 def _peer(output: Output, limit: float, other: Array) -> Verdict:

@@ -23,7 +23,8 @@ SCHEMA = "openaclnn-verify-cases-1"
 Shape = tuple[int, ...]
 
 # Calls that must be refused, and with which status.
-MISTAKES = {"null input": 161001, "wrong shape": 161002}
+MISTAKES = {"null input": 161001, "wrong shape": 161002, "wrong dtype": 161002}
+OF_ROWS = ("null input", "wrong shape")  # those of openaclnn's own operators
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Case:
     companion: str | None = None  # dtype of the tensors that may have another
     out: str | None = None  # dtype of the output, where it may have another
     mistake: str = ""  # of MISTAKES
+    at: str = ""  # the parameter that has it; of rows the first input, or the output
+    changed: str = ""  # "with another dim than 2": all else is as in a case before
     alias: str = ""  # the input, by Python name, in whose memory the first output is
 
     @property
@@ -81,7 +84,7 @@ class Case:
         parts += [f"companions {self.companion}"] if self.companion else []
         parts += [f"output {self.out}"] if self.out else []
         parts += [f"output in the memory of {self.alias}"] if self.alias else []
-        parts += [self.mistake] if self.mistake else []
+        parts += [self.mistake + (f" of {self.at}" if self.at else "")] if self.mistake else []
         return ", ".join(parts)
 
     def as_data(self) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         raise BadCase(f"{where}: {why.removeprefix(f'{op.python}: ')}")
     mistake = data.get("mistake") or ""
     if mistake:
-        _one_of(where, "mistake", mistake, list(MISTAKES))
+        _one_of(where, "mistake", mistake, OF_ROWS)
     layout = _one_of(where, "layout", data.get("layout", "contiguous"), CASE_LAYOUTS)
     if layout in EXPANDED and op.inplace:
         raise BadCase(f"{where}: {op.python} writes its input, which must not have layout {layout}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from .provider import BadProvider, Outcome
 from .request import WORKSPACE, Packed
 
 WORKER = Path(__file__).with_name("worker")
+HEAD = re.compile(r"^\[PID:.*?\(E\w+\): ")  # of a message of aclGetRecentErrMsg
 START = 60.0  # seconds that loading a library may take
 
 
@@ -27,6 +29,11 @@ class Died(Exception):
     def __init__(self, kind: str, sentence: str, step: str, run: int, signal: int = 0) -> None:
         super().__init__(sentence)
         self.kind, self.step, self.run, self.signal = kind, step, run, signal
+
+
+def message_of(answer: Mapping[str, Any]) -> str:
+    """The sentence of a refusal, without process and time."""
+    return HEAD.sub("", answer.get("message", ""))
 
 
 class Child:

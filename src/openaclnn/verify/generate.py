@@ -17,7 +17,7 @@ from ..reference.evaluation import REFERENCES, input_shapes
 from ..reference.layouts import EXPANDED, FORWARD_LAYOUTS
 from ..rows.schema import Op, Product
 from . import values as kinds
-from .cases import MISTAKES, Case, Shape, aliases, seed_of
+from .cases import OF_ROWS, Case, Shape, aliases, seed_of
 
 USUAL = (5, 3, 67)
 LARGE = ((1 << 18) + 3,)
@@ -88,7 +88,7 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
     if any(p.companion for p in op.tensors) and dtype in ("FLOAT16", "BFLOAT16"):
         for shape in (usual, *shapes):
             yield {"shape": shape, "values": ordinary, "companion": "FLOAT"}
-    for mistake in MISTAKES:
+    for mistake in OF_ROWS:
         if op.inplace and mistake == "wrong shape":  # there is no second shape
             continue
         yield {"shape": usual, "values": "ordinary", "mistake": mistake}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..reference.patterns import common, sentence
 from .explanations import known
 from .overall import complete, likely
 from .patterns import EVERY, NEVER, of_case
@@ -18,7 +19,7 @@ from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
 FIRST = ("crashed", "hung", "outside", "damaged")
-SHARE = 0.75  # of the cases with a pattern that must have failed
+SHARE = 0.7  # of the cases with a pattern that must have failed
 FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
 # Values that a person would try first.
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
@@ -77,6 +78,9 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     compared = [r for r in results if r.status != LEFT_OUT]
     failed = [r for r in compared if r.status == FAILED]
     found: list[Finding] = []
+    if len(compared) == 1 and failed and not known(failed[0].provider):  # no others to differ from
+        (r,) = failed
+        return [Finding((r,), common(r.patterns, r.wrong, r.size))]
     calls = [r for r in failed if not r.case.mistake]
     # Of kinds that go together: a stride that is ignored is wrong, outside and damaged.
     if len({r.kind for r in calls}) > 1 and not known(calls[0].provider):
@@ -124,10 +128,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
         if of_elements:
             group = [r for r in left if text in _matching(r)]
             wrong, matching = sum(r.wrong for r in group), sum(_matching(r)[text] for r in group)
-            every = "" if wrong < matching else "; all such elements are wrong"
-            if text != NEVER and all(NEVER in _matching(r) for r in group):
-                every = "; they were never written"
-            cause = f"every wrong element has this in common: {text}{every}"
+            never = text != NEVER and all(NEVER in _matching(r) for r in group)
+            cause = sentence(text, wrong, matching, never)
         else:
             group = [r for r in left if text in texts[id(r)]]
             passes, n = passed[text], total[text]
@@ -183,9 +185,10 @@ def _best(
     First one of elements all of which are wrong, then one of cases, then the rarest of elements.
     """
     cases: dict[str, float] = {}
+    calls = [own for own in texts.values() if EVERY in own]  # without mistakes
     for text, n in Counter(t for r in left for t in texts[id(r)]).items():
         by_chance = n < FEW and ("with layout" in text or "with values" in text or " = " in text)
-        everywhere = all(text in own for own in texts.values()) and text != EVERY
+        everywhere = all(text in own for own in calls) and text != EVERY
         if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
             cases[text] = n - 2 * passed[text]
     elements = Counter(t for r in left for t in _rare(r))
@@ -201,9 +204,13 @@ def _best(
         if best == NEVER and where:  # which elements says more
             best = max(where, key=lambda t: whole[t])
         return best, True
+    if len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
+        return EVERY, False
     apart = {t: n for t, n in cases.items() if t != EVERY and n >= 0.9 * most and n > 0}
+    of_all = [t for t in cases if t != EVERY and all(t in texts[id(r)] for r in left)]
+    apart = {t: cases[t] for t in of_all if cases[t] > 0} or apart
     if apart:
-        return max(apart, key=lambda t: apart[t]), False
+        return max(apart, key=lambda t: (apart[t], -passed[t])), False
     close = [t for t, n in elements.items() if n >= 0.9 * max(elements.values())]
     if close and (elements[close[0]] >= most / 2 or not cases):
         return min(close, key=lambda t: matching[t]), True

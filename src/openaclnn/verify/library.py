@@ -29,7 +29,7 @@ from ..reference.evaluation import Array
 from ..rows.table import OPS
 from ..settings import home
 from .cases import MISTAKES, Case
-from .child import WORKER, Child, Died
+from .child import WORKER, Child, Died, message_of
 from .provider import BadProvider, Outcome
 from .request import Packed, Request
 
@@ -81,7 +81,7 @@ class LibraryProvider:
         due = MISTAKES.get(case.mistake, 0)
         status, step = answer["status"], answer["step"]
         if status != due:
-            message = f": {answer['message']}" if answer.get("message") else ""
+            message = f": {text}" if (text := message_of(answer)) else ""
             where = step if status else "both phases"
             text = f"{where} must return {due}, but returned {status}{message}"
             return Outcome(None, "status", text)

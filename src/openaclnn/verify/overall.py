@@ -77,7 +77,9 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
         others = [v for v in good if v not in bad]
         of_bad = sum(good[v] for v in bad)
         each = all(n >= SEEN * (n + good[v]) for v, n in bad.items())
-        if others and each and len(failed) >= share * (len(failed) + of_bad):
+        with_it, every = len(failed) + of_bad, len(failed) + len(passed)
+        by_chance = share < COMPLETE and (with_it / every) ** len(failed) > CHANCE
+        if others and each and not by_chance and len(failed) >= share * with_it:
             found.append((name, _named(name, list(bad), others), of_bad))
     if not found:
         return ""

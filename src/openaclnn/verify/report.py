@@ -146,7 +146,7 @@ def _why(left: Sequence[Result]) -> str:
 def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
     """The cause, if it is known, and the example."""
     r, lines = found.example, []
-    if report.compared > 1 and (len(found.results) > 1 or found.cause):  # one has no others
+    if len(found.results) > 1 or found.cause:
         of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
         lines.append(paint(f"  {of}: {found.cause}" if found.cause else f"  {of}", "bold"))
     lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]

@@ -82,7 +82,8 @@ def _pool(dtype: int, fill: str) -> bytes:
     elif fill.startswith("index:"):
         numbers = [chance.randrange(max(int(fill[6:]), 1)) for _ in range(509)]
     elif fill.startswith("list:"):
-        numbers = [(float if is_float else int)(word) for word in fill[5:].split(",")]
+        listed = map(float, fill[5:].split(","))
+        numbers = [x if is_float else int(x) for x in listed]
     elif fill == "wild":
         numbers = [chance.choice(_SPECIAL if is_float else _EDGES) for _ in range(251)]
     elif fill == "unit":

@@ -5,22 +5,18 @@ makes torch's tensors of the same words.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from openaclnn.golden.samples import lines
+from openaclnn.golden.samples import lines, tensor_word, words
 
 from .library import Signature
 from .values import BFLOAT16, BOOL, CODES, FLOAT, HALF, INT32, INT64, UINT8, Call, List, S, T, Text
 
-WORD = re.compile(r"([a-zF])((?:\d+(?:x\d+)*)?)(?:\[(.+),(.+)\]|=(.+))?$")
 LETTERS = {
     "F": FLOAT, "s": CODES["int8"], "i": INT64, "b": BOOL, "u": UINT8, "w": INT32,
     "c": CODES["complex64"],
 }  # fmt: skip
-NAMES = {"inf": math.inf, "nan": math.nan}
 
 
 def dtype_of(letter: str, floats: int) -> int:
@@ -28,19 +24,17 @@ def dtype_of(letter: str, floats: int) -> int:
 
 
 def tensor(word: str, floats: int, written: bool) -> T:
-    match = WORD.match(word)
-    assert match, word
-    letter, sizes, low, high, listed = match.groups()
+    letter, shape, low, high, listed = tensor_word(word)
     dtype = dtype_of(letter, floats)
     if written:
         fill = "poison"
     elif listed is not None:
-        fill = f"list:{listed}"
+        fill = f"list:{','.join(map(repr, listed))}"
     elif letter in "iuws":
         fill = f"index:{int(high or 0) + 1}"
     else:
         fill = "unit" if float(low or 0) >= 0 else "random"
-    return T(tuple(int(n) for n in sizes.split("x")) if sizes else (), dtype, fill=fill)
+    return T(shape, dtype, fill=fill)
 
 
 def value(parameter: Any, word: Any, floats: int) -> Any:
@@ -64,9 +58,9 @@ def value(parameter: Any, word: Any, floats: int) -> Any:
 
 def calls(signature: Signature) -> Iterator[Call]:
     for line in lines().get(signature.name, []):
-        words = eval(f"[{line}]", NAMES)
-        if len(words) != len(signature.parameters):
+        given = words(line)
+        if len(given) != len(signature.parameters):
             continue
         for floats in (FLOAT, HALF, BFLOAT16):
-            pairs = zip(signature.parameters, words, strict=True)
+            pairs = zip(signature.parameters, given, strict=True)
             yield Call(signature.name, tuple(value(p, w, floats) for p, w in pairs))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the wrong elements of a result have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..rows.dtypes import DTYPES
+from .evaluation import REFERENCES, Array
+from .judge import Output, wide
+
+NEAR = 0.125
+BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
+# Where kernels clamp, or take another formula.
+BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
+CHANCE = 1e-2  # that all wrong elements would have a pattern if they were spread evenly
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What all wrong elements have in common, and how many elements have it."""
+
+    text: str
+    matching: int
+
+
+def of_elements(
+    output: Output, attributes: Mapping[str, Any], wrong: Array, *more: tuple[str, Array]
+) -> tuple[Pattern, ...]:
+    """Those that hold for every wrong element; `more`: others than of values and positions."""
+    if not wrong.any():
+        return ()
+    found = []
+    with np.errstate(all="ignore"):
+        for text, where in (*more, *_predicates(output, attributes)):
+            if bool(where[wrong].all()):
+                found.append(Pattern(text, int(np.count_nonzero(where))))
+    return tuple(found)
+
+
+def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
+    """What `wrong` elements of one result of `size` have in common, by more than chance; or ""."""
+    found = [p for p in patterns if p.matching == wrong or (p.matching / size) ** wrong <= CHANCE]
+    if not found:
+        return ""
+    best = min(found, key=lambda p: p.matching)
+    return sentence(best.text, wrong, best.matching)
+
+
+def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
+    """`never`: no wrong element was ever written."""
+    every = "; all such elements are wrong" if wrong >= matching else ""
+    every = "; they were never written" if never else every
+    return f"every wrong element has this in common: {text}{every}"
+
+
+def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+    got, op = output.got, output.op
+    shape = got.shape
+    if output.terms is None:
+        for p, x in zip(op.input_tensors, output.inputs, strict=True):
+            yield from _of_values(p.python_name, np.broadcast_to(wide(x), shape), output.dtype)
+            yield from _beyond(p.python_name, np.broadcast_to(wide(x), shape))
+            points = np.array([*REFERENCES[op.kernel].special(attributes)], np.float64)
+            points = points.astype(x.dtype).astype(np.float64)
+            points = points[~np.isnan(points)]
+            at = np.isin(np.abs(np.broadcast_to(wide(x), shape)), np.abs(points))
+            yield f"{p.python_name} is exactly where the formula switches", at
+    if output.dtype in DTYPES:
+        yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
+    position = np.arange(got.size).reshape(shape)
+    yield "it is the first element", position == 0
+    for block in BLOCKS:
+        if got.size > block:
+            text = f"it lies past the last full block of {block} elements"
+            yield text, position >= got.size - got.size % block
+
+
+def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
+    least = math.ldexp(1, DTYPES[dtype].least)
+    zero, minus = x == 0, np.signbit(x)
+    yield f"{name} is ±0", zero
+    yield f"{name} is -0", zero & minus
+    yield f"{name} is +0", zero & ~minus
+    yield f"{name} is NaN", np.isnan(x)
+    yield f"{name} is infinite", np.isinf(x)
+    yield f"{name} is NaN or infinite", ~np.isfinite(x)
+    yield f"{name} is subnormal", (np.abs(x) < least) & (x != 0)
+    yield f"{name} is between -{NEAR} and {NEAR}", np.abs(x) <= NEAR
+    yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
+    yield f"{name} is positive", ~np.signbit(x) & ~np.isnan(x)
+
+
+def _beyond(name: str, x: Array) -> Iterator[tuple[str, Array]]:
+    for bound in BOUNDS:
+        yield f"{name} is below -{bound}", x < -bound
+        yield f"{name} is above {bound}", x > bound
