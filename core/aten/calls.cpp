@@ -37,6 +37,7 @@ class AtenWork : public ForeignWork {
 
 // The tensors and scalars, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
+  work.reserve(static_cast<size_t>(row.parameter_count));
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;
@@ -51,7 +52,7 @@ void add_tensors(AtenWork& work, const Row& row, const Value* values) {
       const aclTensorList& list = *tensor_lists().find(values[i].pointer);
       for (size_t k = 0; k < list.size; ++k) {
         if (list[k] == nullptr) continue;
-        work.add(std::string(parameter.name) + "[" + std::to_string(k) + "]", list[k], written);
+        work.add_element(parameter.name, k, list[k], written);
       }
     }
   }

@@ -2,7 +2,6 @@
 #include "core/torch/aten/call.h"
 
 #include <cstring>
-#include <sstream>
 
 #include "core/base/list.h"
 #include "core/base/scalar.h"
@@ -219,16 +218,15 @@ static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
 
 void check_result(const Tensor& out, const Tensor& result, const char* name) {
   if (!out.defined() || !result.defined()) return;
-  std::ostringstream sentence;
   const bool both_empty = out.numel() == 0 && result.numel() == 0;
   if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
-    sentence << name << " must have shape " << result.sizes() << ", but got " << out.sizes();
-    throw Refusal(sentence.str(), Reason::wrong_shape);
+    throw Refusal(c10::str(name, " must have shape ", result.sizes(), ", but got ", out.sizes()),
+                  Reason::wrong_shape);
   }
   if (!c10::canCast(result.scalar_type(), out.scalar_type())) {
-    sentence << name << " must have a dtype that " << result.scalar_type()
-             << " can be cast to, but got " << out.scalar_type();
-    throw Refusal(sentence.str(), Reason::wrong_dtype);
+    throw Refusal(c10::str(name, " must have a dtype that ", result.scalar_type(),
+                           " can be cast to, but got ", out.scalar_type()),
+                  Reason::wrong_dtype);
   }
 }
 
@@ -241,12 +239,15 @@ static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
   return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
 }
 
+bool are_disjoint(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined() || a.is_meta() || a.numel() == 0 || b.numel() == 0) return true;
+  const auto [begin, end] = bytes_of(a);
+  const auto [other_begin, other_end] = bytes_of(b);
+  return end <= other_begin || other_end <= begin;
+}
+
 Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written) {
-  if (!tensor.defined() || tensor.is_meta() || tensor.numel() == 0 || written.numel() == 0)
-    return tensor;
-  const auto [begin, end] = bytes_of(tensor);
-  const auto [other_begin, other_end] = bytes_of(written);
-  return end <= other_begin || other_end <= begin ? tensor : tensor.clone();
+  return are_disjoint(tensor, written) ? tensor : tensor.clone();
 }
 
 void copy_into(const Tensor& to, const Tensor& from) {

@@ -73,6 +73,7 @@ Call prepared(const Row& row, const Value* values) {
   const KernelsOnly guard;
   Call call{&row, {}, {}};
   call.values.reserve(static_cast<size_t>(row.parameter_count));
+  call.handles.reserve(static_cast<size_t>(row.parameter_count));
   for (int i = 0; i < row.parameter_count; ++i) call.take(row.parameters[i], values[i]);
   return call;
 }
