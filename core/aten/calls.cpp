@@ -37,7 +37,6 @@ class AtenWork : public ForeignWork {
 
 // The tensors and scalars, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
-  work.reserve(static_cast<size_t>(row.parameter_count));
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;

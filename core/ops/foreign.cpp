@@ -41,17 +41,14 @@ bool refusals_deferred() {
   return deferred.load(std::memory_order_relaxed) && !openaclnn_is_on_product();
 }
 
-void ForeignWork::reserve(size_t count) {
-  operands.reserve(count);
-  tensors_.reserve(count);
-}
-
 void ForeignWork::add(const char* name, const aclTensor* tensor, bool written) {
+  if (plan_observer == nullptr) return;
   tensors_.push_back(tensor);
   Executor::describe(operands.emplace_back(), name, tensor, written ? Role::output : Role::input);
 }
 
 void ForeignWork::add_element(const char* list, size_t i, const aclTensor* tensor, bool written) {
+  if (plan_observer == nullptr) return;
   names_.push_back(std::string(list) + "[" + std::to_string(i) + "]");
   add(names_.back().c_str(), tensor, written);
 }

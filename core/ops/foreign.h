@@ -17,8 +17,8 @@ class ForeignWork : public Executor::Foreign {
  public:
   virtual int32_t run() const = 0;  // a status, its sentence recorded for the calling thread
 
-  void reserve(size_t count);  // tensors
-  // The name is that of the argument, of static storage; in a list, [i] follows it.
+  // For check mode; without, these do nothing. The name is that of the argument, of static storage;
+  // in a list, [i] follows it.
   void add(const char* name, const aclTensor* tensor, bool written);
   void add_element(const char* list, size_t i, const aclTensor* tensor, bool written);
 

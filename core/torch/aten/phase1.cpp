@@ -6,6 +6,7 @@
 #include <typeinfo>
 
 #include "core/torch/aten/compute.h"
+#include "core/torch/aten/guards.h"
 #include "core/torch/aten/products.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/sentences.h"
@@ -154,6 +155,11 @@ void refused_in_python(const Call& call, const std::string& text) {
   }
 }
 
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.const_data_ptr() == b.const_data_ptr() && a.scalar_type() == b.scalar_type() &&
+         a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
 // Whether ATen may write the output itself.
 bool may_write_out(const Call& call, const Resolved& found) {
   if (!found.into) return false;
@@ -163,7 +169,8 @@ bool may_write_out(const Call& call, const Resolved& found) {
   const auto apart = [&](const IValue& value) {
     if (!value.isTensor() || !value.toTensor().defined()) return true;
     const Tensor& tensor = value.toTensor();
-    return are_disjoint(tensor, out) && (found.into_rank < 0 || tensor.dim() == found.into_rank);
+    if (found.into_rank >= 0 && tensor.dim() != found.into_rank) return false;
+    return are_disjoint(tensor, out) || (found.is_pointwise && is_same_view(tensor, out));
   };
   for (size_t i = 0; i < call.values.size(); ++i) {
     const IValue& value = call.values[i];
@@ -191,6 +198,8 @@ void check_call(Call& call) {
     call.writes_out = (noted & kFits) != 0 && may_write_out(call, found);
     return;
   }
+  const WithoutWarnings quiet;
+  const KernelsOnly guard;
   check_missing(call);
   if (product >= 0) check_product(call, product);
   check_limits(call);

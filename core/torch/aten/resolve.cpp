@@ -105,6 +105,7 @@ Resolved resolve(const Row& row) {
     found.forms.push_back(form_of(argument));
   found.into = writer_of(row, found);
   if (name == "matmul") found.into_rank = 2;
+  found.is_pointwise = found.op->hasTag(at::Tag::pointwise);
   return found;
 }
 

@@ -27,6 +27,7 @@ struct Resolved {
   std::vector<ArgumentForm> forms;  // of op
   // The operator whose kernel writes the result where it is told, with `out` after the arguments.
   std::optional<c10::OperatorHandle> into;
+  bool is_pointwise = false;
   int into_rank = -1;       // only for tensors of this rank
   bool in_place = false;    // the operator writes its argument
   bool dense = false;       // its kernels need contiguous tensors
