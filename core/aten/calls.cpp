@@ -51,7 +51,7 @@ void add_tensors(AtenWork& work, const Row& row, const Value* values) {
       const aclTensorList& list = *tensor_lists().find(values[i].pointer);
       for (size_t k = 0; k < list.size; ++k) {
         if (list[k] == nullptr) continue;
-        work.add(std::string(parameter.name) + "[" + std::to_string(k) + "]", list[k], written);
+        work.add_element(parameter.name, k, list[k], written);
       }
     }
   }

@@ -41,11 +41,16 @@ bool refusals_deferred() {
   return deferred.load(std::memory_order_relaxed) && !openaclnn_is_on_product();
 }
 
-void ForeignWork::add(std::string name, const aclTensor* tensor, bool written) {
-  names_.push_back(std::move(name));
+void ForeignWork::add(const char* name, const aclTensor* tensor, bool written) {
+  if (plan_observer == nullptr) return;
   tensors_.push_back(tensor);
-  Executor::describe(operands.emplace_back(), names_.back().c_str(), tensor,
-                     written ? Role::output : Role::input);
+  Executor::describe(operands.emplace_back(), name, tensor, written ? Role::output : Role::input);
+}
+
+void ForeignWork::add_element(const char* list, size_t i, const aclTensor* tensor, bool written) {
+  if (plan_observer == nullptr) return;
+  names_.push_back(std::string(list) + "[" + std::to_string(i) + "]");
+  add(names_.back().c_str(), tensor, written);
 }
 
 Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWork> work,
@@ -60,7 +65,7 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
   if (plan_observer != nullptr) [[unlikely]] {
     std::vector<NamedTensor> tensors;
     for (size_t i = 0; i < work->tensors_.size(); ++i)
-      tensors.push_back({work->names_[i].c_str(), work->tensors_[i]});
+      tensors.push_back({work->operands[i].name, work->tensors_[i]});
     plan_observer->planned(op, *made, tensors.data(), static_cast<int>(tensors.size()));
   }
   *executor = made;

@@ -3,10 +3,10 @@
 // sees their tensors, `openaclnn trace` their work, and they can be made repeatable.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/base/executor.h"
 
@@ -17,15 +17,17 @@ class ForeignWork : public Executor::Foreign {
  public:
   virtual int32_t run() const = 0;  // a status, its sentence recorded for the calling thread
 
-  // The name is that of the argument; in a list, [i] follows it.
-  void add(std::string name, const aclTensor* tensor, bool written);
+  // For check mode; without, these do nothing. The name is that of the argument, of static storage;
+  // in a list, [i] follows it.
+  void add(const char* name, const aclTensor* tensor, bool written);
+  void add_element(const char* list, size_t i, const aclTensor* tensor, bool written);
 
  private:
   friend Status plan_foreign(const char*, const void*, std::shared_ptr<ForeignWork>,
                              aclOpExecutor**);
 
-  std::deque<std::string> names_;  // operands point to them
-  std::deque<const aclTensor*> tensors_;
+  std::list<std::string> names_;           // of elements; operands point to them
+  std::vector<const aclTensor*> tensors_;  // of the operands
 };
 
 // Runs phase 1 once the arguments have been checked. `maker` is the identity of the operator.

@@ -30,6 +30,13 @@ void attach_stream(Stream& stream, const std::shared_ptr<Capture>& capture) {
   stream.set_recording({capture, nullptr});
 }
 
+// The tasks of the stream stay in the model.
+void forget_stream(Capture& build, Stream& stream) {
+  build.streams[index_in(build, stream)] = nullptr;
+  stream.set_recording({});
+  --captures_alive;
+}
+
 // Frees the streams of a capture. The tasks are released by the caller, without the lock.
 std::shared_ptr<TaskList> detach_streams(Capture& capture) {
   for (const Stream* identity : capture.streams) {
@@ -90,7 +97,7 @@ bool record(Stream& stream, const Task& task) {
     const GraphRecording& to = stream.recording();
     if (to.update != nullptr) {
       to.update->nodes.push_back(node);
-    } else if (to.capture != nullptr && to.capture->broken.empty()) {
+    } else if (to.capture != nullptr && to.capture->broken.empty() && !to.capture->ended) {
       Capture& capture = *to.capture;
       const size_t index = index_in(capture, stream);
       node->stream = static_cast<uint32_t>(index);
@@ -116,7 +123,9 @@ void forget_recording(Stream& stream) {
     std::lock_guard lock(capture_mutex());
     update = stream.recording().update;
     const std::shared_ptr<Capture> capture = stream.recording().capture;
-    if (capture != nullptr && capture->streams[0] == &stream) {
+    if (capture != nullptr && capture->is_build) {
+      forget_stream(*capture, stream);
+    } else if (capture != nullptr && capture->streams[0] == &stream) {
       graph = capture->graph;
       tasks = detach_streams(*capture);
     } else if (capture != nullptr) {
@@ -141,6 +150,13 @@ bool is_capturing(Stream& stream) {
   if (!stream.records()) return false;
   std::lock_guard lock(capture_mutex());
   return stream.recording().capture != nullptr;
+}
+
+bool is_bound(Stream& stream) {
+  if (!stream.records()) return false;
+  std::lock_guard lock(capture_mutex());
+  const Capture* capture = stream.recording().capture.get();
+  return capture != nullptr && capture->is_build;
 }
 
 bool is_captured(const std::shared_ptr<const CapturedPoint>& point) {
@@ -181,6 +197,11 @@ Status join_capture(const char* call, Stream& stream, const CapturedPoint& point
 
 // ---- begin and end ----
 
+static Status still_bound(const char* call) {
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
+              "the stream is bound to a model already; call aclmdlRIUnbindStream first");
+}
+
 Status begin_capture(const char* call, Stream& stream, int mode, const void* graph,
                      std::shared_ptr<TaskList> tasks) {
   auto capture = std::make_shared<Capture>();
@@ -192,6 +213,7 @@ Status begin_capture(const char* call, Stream& stream, int mode, const void* gra
   std::lock_guard lock(capture_mutex());
   if (stream.records()) {
     const bool captures = stream.recording().capture != nullptr;
+    if (captures && stream.recording().capture->is_build) return still_bound(call);
     return fail(captures ? ACL_ERROR_RT_STREAM_CAPTURED : ACL_ERROR_STREAM_TASK_GROUP_STATUS,
                 Reason::already_done, call,
                 captures ? "the stream is being captured already; call aclmdlRICaptureEnd first"
@@ -212,7 +234,7 @@ Status end_capture(const char* call, Stream& stream, const void** graph) {
   std::shared_ptr<TaskList> tasks;  // released without the lock
   std::lock_guard lock(capture_mutex());
   const std::shared_ptr<Capture> capture = stream.recording().capture;
-  if (capture == nullptr) return not_captured(call);
+  if (capture == nullptr || capture->is_build) return not_captured(call);
   if (capture->streams[0] != &stream) {
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED, {Reason::foreign_handle, ObjectKind::stream},
                 call, "the capture began on stream %p; end it there",
@@ -244,6 +266,34 @@ Status end_capture(const char* call, Stream& stream, const void** graph) {
                 static_cast<const void*>(apart));
   }
   return {};
+}
+
+// ---- models that are built ----
+
+Status bind_stream(const char* call, Stream& stream, const std::shared_ptr<Capture>& build,
+                   bool head) {
+  std::lock_guard lock(capture_mutex());
+  if (stream.records()) return still_bound(call);
+  build->heads.push_back(head);
+  attach_stream(stream, build);
+  ++captures_alive;
+  return {};
+}
+
+Status unbind_stream(const char* call, Stream& stream, const Capture& build) {
+  std::lock_guard lock(capture_mutex());
+  const std::shared_ptr<Capture> own = stream.recording().capture;
+  if (own.get() == &build) return forget_stream(*own, stream), Status();
+  return fail(ACL_ERROR_RT_STREAM_MODEL, {Reason::foreign_handle, ObjectKind::stream}, call,
+              "stream is not bound to modelRI");
+}
+
+void unbind_streams(Capture& build) {
+  std::lock_guard lock(capture_mutex());
+  for (const Stream* identity : build.streams) {
+    const PinnedStream stream(streams(), identity);
+    if (stream && stream->recording().capture.get() == &build) forget_stream(build, *stream);
+  }
 }
 
 }  // namespace openaclnn

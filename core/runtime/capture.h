@@ -32,6 +32,9 @@ struct Capture {
   size_t group_begin = 0;
   bool ended = false;
   std::string broken;  // why it is invalid; empty: valid
+  // Of a model that is built instead: its streams are bound one by one, and stay so after the end.
+  bool is_build = false;
+  std::vector<bool> heads;  // by stream: starts with the model
 };
 
 // The work before an event that was recorded on a stream in capture.
@@ -81,6 +84,14 @@ std::shared_ptr<const CapturedPoint> capture_point(Stream& stream);
 // The stream waits for the point, and becomes part of its capture.
 Status join_capture(const char* call, Stream& stream, const CapturedPoint& point);
 bool is_capturing(Stream& stream);
+
+// ---- models that are built (built_models.cpp) ----
+
+bool is_bound(Stream& stream);
+Status bind_stream(const char* call, Stream& stream, const std::shared_ptr<Capture>& build,
+                   bool head);
+Status unbind_stream(const char* call, Stream& stream, const Capture& build);
+void unbind_streams(Capture& build);
 
 // ---- what the C functions are made of ----
 

@@ -115,7 +115,7 @@ Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus*
   if (captures_alive == 0) return {};
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream->recording().capture.get();
-  if (capture == nullptr) return {};
+  if (capture == nullptr || capture->is_build) return {};
   const bool valid = capture->broken.empty();
   *status = valid ? ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE : ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED;
   if (valid && model != nullptr) *model = const_cast<void*>(capture->graph);

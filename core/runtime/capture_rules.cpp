@@ -71,6 +71,11 @@ Status check_capture(Stream& stream) {
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream.recording().capture.get();
   if (capture == nullptr) return {};
+  if (capture->is_build && capture->ended) {
+    return fail(ACL_ERROR_RT_STREAM_MODEL, Reason::wrong_value, nullptr,
+                "the model of the stream is built and takes no more work; call "
+                "aclmdlRIUnbindStream first");
+  }
   if (!capture->broken.empty()) {
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, Reason::wrong_value, nullptr,
                 "the capture of the stream is invalid: %s", capture->broken.c_str());
@@ -99,6 +104,8 @@ Status check_not_captured(const char* call, Stream& stream, int32_t code, const 
   std::lock_guard lock(capture_mutex());
   const auto& capture = stream.recording().capture;
   if (capture == nullptr) return {};
+  if (capture->is_build)
+    return fail(code, Reason::wrong_value, call, "not allowed on a stream of a model; %s", advice);
   invalidate(*capture, call);
   return fail(code, Reason::wrong_value, call,
               "not allowed while the stream is captured, and the capture is invalid now; %s",

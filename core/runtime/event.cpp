@@ -61,14 +61,17 @@ enum class Recorded { never, not_yet, reached };
 
 // The newest point of the event; nullptr before the first record.
 Status newest_point(const char* call, aclrtEvent handle, std::shared_ptr<Point>* point,
-                    const char* argument = "event") {
-  return with_event(
-      call, handle,
-      [&](Event& event) {
-        *point = event.point;
-        return Status();
-      },
-      argument);
+                    std::shared_ptr<SharedFile>* shared) {
+  return with_event(call, handle, [&](Event& event) {
+    *point = event.point;
+    *shared = event.shared;
+    return Status();
+  });
+}
+
+Status not_reached(const char* call, int32_t timeout) {
+  return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, Reason::timed_out, call,
+              "timed out: the event was not reached within %d ms", timeout);
 }
 
 Status refuse_ex(const char* call, const Event& event) {
@@ -94,7 +97,10 @@ Status query(const char* call, aclrtEvent handle, const void* status, bool allow
   if (Status captured = check_event_not_captured(call, handle); !captured.ok()) return captured;
   const Status asked = with_event(call, handle, [&](Event& event) {
     const bool ex = event.maker == EventMaker::ex_with_flag;
-    if (event.point == nullptr) {
+    if (event.shared != nullptr) {
+      const bool reached = newest_record(event.shared).is_reached();
+      *recorded = reached ? Recorded::reached : Recorded::not_yet;
+    } else if (event.point == nullptr) {
       *recorded = ex ? Recorded::reached : Recorded::never;
     } else {
       *recorded = event.point->reached.is_set() ? Recorded::reached : Recorded::not_yet;
@@ -109,16 +115,18 @@ Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   if (Status status = check_event_not_captured(call, handle); !status.ok()) return status;
   std::shared_ptr<Point> point;
-  if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
-  if (point == nullptr) return {};
-  if (!point->reached.is_set() && point->stream == Stream::running_here()) {
+  std::shared_ptr<SharedFile> shared;
+  Status status = newest_point(call, handle, &point, &shared);
+  if (!status.ok()) return status;
+  if (point != nullptr && !point->reached.is_set() && point->stream == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
                 "a task must not wait for an event of the stream it runs on");
   }
-  if (!point->reached.wait(Deadline::in_milliseconds(timeout))) {
-    return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, Reason::timed_out, call,
-                "timed out: the event was not reached within %d ms", timeout);
-  }
+  const Deadline deadline = Deadline::in_milliseconds(timeout);
+  if (shared != nullptr && !newest_record(std::move(shared)).wait(deadline))
+    return not_reached(call, timeout);
+  if (point == nullptr) return {};
+  if (!point->reached.wait(deadline)) return not_reached(call, timeout);
   notify_reached(handle);
   return point->failure.as_status(call);
 }

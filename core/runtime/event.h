@@ -12,6 +12,7 @@
 #include "core/runtime/api_guard.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/shared_file.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/waiting.h"
 
@@ -44,6 +45,7 @@ struct Event {
   std::shared_ptr<std::atomic<int>> waits;                  // of streams, not over yet
   bool destroyed = false;
   uint32_t id = 0;
+  std::shared_ptr<SharedFile> shared = nullptr;  // of one that processes share
 
   bool may(uint32_t flag) const {
     return maker != EventMaker::with_flag || (flags & flag) != 0 || is_external();
@@ -54,6 +56,8 @@ struct Event {
 };
 
 HandlePool<Event>& events();
+Status make_event(const char* call, EventMaker maker, uint32_t flags,
+                  std::shared_ptr<SharedFile> shared, aclrtEvent* event);
 
 // Guards the members of all events. A leaf: no other lock is taken under it.
 std::mutex& event_mutex();
@@ -71,6 +75,22 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
   }
   return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::event, argument, handle);
 }
+
+// ---- events that processes share (ipc_events.cpp): each record has a number ----
+
+// The newest record of a process; 0: none.
+struct SharedRecord {
+  std::shared_ptr<SharedFile> file;
+  uint32_t number;
+
+  bool is_reached() const;
+  void reach() const;
+  // For the host; false if the deadline comes first.
+  bool wait(Deadline deadline) const;
+};
+SharedRecord next_record(std::shared_ptr<SharedFile> file);
+SharedRecord newest_record(std::shared_ptr<SharedFile> file);
+Status wait_for_record(const char* call, Stream& stream, SharedRecord record, int64_t seconds);
 
 // ---- events and captures (captured_events.cpp) ----
 

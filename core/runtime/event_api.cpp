@@ -27,18 +27,27 @@ constexpr uint32_t kFlags =
 Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t flags,
               uint32_t accepted) {
   if (Status status = not_null(call, "event", event); !status.ok()) return status;
-  if (flags == ACL_EVENT_IPC && maker == EventMaker::ex_with_flag) {
-    return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, call,
-                "flag %#x is not supported: no events shared by processes", flags);
-  }
   const bool external = flags == ACL_EVENT_EXTERNAL && maker == EventMaker::with_flag;
-  if ((flags & ~accepted) != 0 && !external) {
+  const bool shared = flags == ACL_EVENT_IPC && maker == EventMaker::ex_with_flag;
+  if ((flags & ~accepted) != 0 && !external && !shared) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                 "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
-  Event* made = events().create(Event{maker, flags, nullptr, nullptr,
-                                      std::make_shared<std::atomic<int>>(0), false, events_made++});
+  std::shared_ptr<SharedFile> file;
+  if (shared) {
+    if (Status status = SharedFile::create(call, 0, true, &file); !status.ok()) return status;
+  }
+  return make_event(call, maker, flags, std::move(file), event);
+}
+
+}  // namespace
+
+Status openaclnn::make_event(const char* call, EventMaker maker, uint32_t flags,
+                             std::shared_ptr<SharedFile> shared, aclrtEvent* event) {
+  Event* made =
+      events().create(Event{maker, flags, nullptr, nullptr, std::make_shared<std::atomic<int>>(0),
+                            false, events_made++, std::move(shared)});
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
@@ -46,6 +55,8 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
   *event = made;
   return {};
 }
+
+namespace {
 
 Status destroy(const char* call, aclrtEvent handle) {
   std::shared_ptr<Point> point;  // released outside the lock
@@ -79,16 +90,28 @@ Status check_event_apart(const char* call, const std::shared_ptr<const CapturedP
 struct Recording {
   std::shared_ptr<Point> point;
   Stream* stream;
+  SharedRecord shared;
 
-  void run() const { point->reach(*stream); }
+  void run() const {
+    point->reach(*stream);
+    if (shared.file != nullptr) shared.reach();
+  }
 };
+
+Status check_not_shared(const char* call, Stream& stream, const SharedFile* shared) {
+  if (shared == nullptr || !is_capturing(stream)) return {};
+  return fail(ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT, {Reason::wrong_value, ObjectKind::event}, call,
+              "a graph cannot record an event that processes share; use another event");
+}
 
 constexpr uint32_t kExternal = ACL_EVENT_RECORD_EXTERNAL;
 
 Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle, uint32_t flag = 0) {
   std::shared_ptr<const CapturedPoint> captured;
+  std::shared_ptr<SharedFile> shared;
   Status found = with_event(call, handle, [&](Event& event) {
     captured = event.captured;
+    shared = event.shared;
     return Status();
   });
   if (!found.ok()) return found;
@@ -96,12 +119,13 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle, ui
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok()) {
     return status;
   }
+  if (Status status = check_not_shared(call, *stream, shared.get()); !status.ok()) return status;
   if (is_capturing(*stream)) return record_in_capture(call, handle, *stream, flag == kExternal);
   if (Status status = check_event_apart(call, captured, flag); !status.ok()) return status;
   notify_recorded(handle, stream.get());
   auto point = std::make_shared<Point>(stream.get());
   const auto run = [](void* own) { static_cast<Recording*>(own)->run(); };
-  Recording now{point, stream.get()};
+  Recording now{point, stream.get(), next_record(std::move(shared))};
   if (!stream->run_if_idle(run, &now)) {
     const auto drop = [](void* own) {
       const std::unique_ptr<Recording> owned(static_cast<Recording*>(own));
@@ -177,7 +201,9 @@ struct Wait {
 Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int64_t seconds,
             uint32_t flag = 0) {
   auto own = std::make_unique<Wait>();
+  std::shared_ptr<SharedFile> shared;
   const Status status = with_event(call, handle, [&](Event& event) {
+    shared = event.shared;
     if (!event.may(ACL_EVENT_SYNC)) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
                   "event was created without ACL_EVENT_SYNC: its flag is %#x", event.flags);
@@ -190,6 +216,11 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   if (!status.ok()) return status;
   PinnedStream stream;
   if (Status found = find_working_stream(call, stream_handle, &stream); !found.ok()) return found;
+  if (Status refused = check_not_shared(call, *stream, shared.get()); !refused.ok()) return refused;
+  if (shared != nullptr) {
+    notify_waits(stream.get(), handle);
+    return wait_for_record(call, *stream, newest_record(std::move(shared)), seconds);
+  }
   bool done = false;
   Status captured = wait_in_capture(call, handle, *stream, seconds, flag == kExternal, &done);
   if (!captured.ok() || done) return captured;

@@ -5,6 +5,8 @@
 #include <mutex>
 
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
+#include "core/runtime/model_steps.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 
@@ -22,6 +24,7 @@ void TaskList::run(Stream& stream) {
   if (stream.poll_here(locked, &running_, {}) != Stream::Waited::signalled) return;
   const std::lock_guard one(running_, std::adopt_lock);
   for (const auto& [address, value] : resets()) set_value(address, value);
+  if (!heads_.empty()) return run_model(nodes(), heads_, stream);
   for (size_t i = 0; !stream.halted() && !stream.interrupted(); ++i) {
     std::shared_ptr<const Node> node;
     {
@@ -42,6 +45,8 @@ void TaskList::reset_before(void* address, uint64_t value) {
   std::lock_guard lock(lock_);
   resets_.emplace_back(address, value);
 }
+
+void TaskList::set_heads(std::vector<bool> heads) { heads_ = std::move(heads); }
 
 void TaskList::clear() {
   NodeList old;
@@ -107,20 +112,26 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
   if (!*graph) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "modelRI", handle);
   }
-  return finished && (*graph)->captured ? still_captured(call) : Status();
+  if (!finished || !(*graph)->captured) return {};
+  if ((*graph)->build == nullptr) return still_captured(call);
+  return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
+              "modelRI is still being built; call aclmdlRIBuildEnd first");
 }
 
 void end_graph(const void* handle) {
   std::vector<const void*> groups, conditions, parts;
   std::vector<std::pair<aclrtCallback, void*>> callbacks;
+  std::shared_ptr<Capture> build;
   const bool ended = graphs().destroy(handle, [&](Graph& graph) {
     std::lock_guard lock(graph_mutex());
     groups.swap(graph.groups);
     parts.swap(graph.parts);
     conditions.swap(graph.conditions);
     callbacks.swap(graph.at_end);
+    build.swap(graph.build);
   });
   if (!ended) return;
+  if (build != nullptr) unbind_streams(*build);
   for (const auto& [function, data] : callbacks) function(data);
   for (const void* group : groups) task_groups().destroy(group);
   for (const void* condition : conditions) end_condition(condition);

@@ -18,6 +18,9 @@
 
 namespace openaclnn {
 
+struct Capture;
+struct ModelStep;  // model_steps.h
+
 // A recorded task, which it owns.
 struct Node {
   explicit Node(const Task& its) : task(its) {}
@@ -27,7 +30,8 @@ struct Node {
   Node(const Node&) = delete;
 
   Task task;
-  uint32_t stream = 0;  // index in the capture
+  uint32_t stream = 0;                    // index in the capture
+  std::shared_ptr<const ModelStep> step;  // of a built model, instead of work
 };
 using NodeList = std::vector<std::shared_ptr<const Node>>;
 
@@ -46,6 +50,8 @@ class TaskList {
   uint32_t captures() const { return captures_; }
   // Each replay first sets 8 bytes of device memory.
   void reset_before(void* address, uint64_t value);
+  // Of a built model: whether each stream starts with it. Without, the tasks run in order.
+  void set_heads(std::vector<bool> heads);
 
   std::atomic<int> replays = 0;  // submitted and not over
 
@@ -56,6 +62,7 @@ class TaskList {
   NodeList nodes_;
   std::atomic<uint32_t> captures_ = 0;  // cleared so often
   std::vector<std::pair<void*, uint64_t>> resets_;
+  std::vector<bool> heads_;
   ForkSafeLock running_;
 };
 
@@ -69,6 +76,7 @@ struct Graph {
   std::atomic<bool> captured = false;  // still being recorded
   const void* owner = nullptr;         // of a part of a condition: the graph with which it ends
   bool is_part() const { return owner != nullptr; }
+  std::shared_ptr<Capture> build;      // of a built model
   // Guarded by graph_mutex().
   std::string name;
   bool ending = false;  // no replay begins

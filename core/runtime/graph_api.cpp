@@ -62,7 +62,8 @@ Status execute_graph(const char* call, aclmdlRI model, aclrtStream handle) {
 Status destroy_graph(const char* call, aclmdlRI model) {
   {
     PinnedGraph graph;
-    if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
+    if (Status status = find_graph(call, model, &graph, false); !status.ok()) return status;
+    if (graph->captured && graph->build == nullptr) return still_captured(call);
     if (graph->is_part()) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                   "modelRI belongs to a condition; it ends with the graph of that");

@@ -20,14 +20,17 @@ int number_in(const char* variable, int otherwise) {
 }  // namespace
 
 // As on CANN, messages of levels from ASCEND_GLOBAL_LOG_LEVEL up (by default 3, errors) go to the
-// terminal if ASCEND_SLOG_PRINT_TO_STDOUT is 1.
+// terminal if ASCEND_LOG_PRINT_TO_STDOUT, or ASCEND_SLOG_PRINT_TO_STDOUT as older ones call it,
+// is 1.
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, ...) {
   // Read once: any thread logs, and setenv may invalidate getenv's pointer.
   static constinit openaclnn::NoDestructor<int> lowest_level, to_stdout;
   const int lowest =
       lowest_level.get([] { return number_in("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR); });
-  const bool shown = to_stdout.get([] { return number_in("ASCEND_SLOG_PRINT_TO_STDOUT", 0); }) == 1;
+  const bool shown = to_stdout.get([] {
+    return number_in("ASCEND_LOG_PRINT_TO_STDOUT", number_in("ASCEND_SLOG_PRINT_TO_STDOUT", 0));
+  }) == 1;
   const int level = static_cast<int>(logLevel);
   if (!shown || fmt == nullptr || level < lowest || level > ACL_ERROR) return;
   constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};

@@ -27,7 +27,8 @@ struct SharedHeader {
   std::atomic<uint32_t> any_process;
   std::atomic<uint32_t> processes;
   std::atomic<int32_t> listed[kMostProcesses];
-  std::atomic<uint32_t> word;  // of a notification
+  std::atomic<uint32_t> word;     // of a notification; the records of an event
+  std::atomic<uint32_t> reached;  // the newest record of an event that was reached
 };
 static_assert(sizeof(SharedHeader) <= kSharedPage);
 

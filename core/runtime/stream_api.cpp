@@ -142,8 +142,10 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
     return with_call(missing, call).code();
   }
   if (Status captured =
-          check_not_captured(call, *found, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
-                             "aclmdlRICaptureGetInfo says whether a stream is captured");
+          is_bound(*found)
+              ? Status()
+              : check_not_captured(call, *found, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                                   "aclmdlRICaptureGetInfo says whether a stream is captured");
       !captured.ok()) {
     return captured.code();
   }

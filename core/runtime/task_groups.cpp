@@ -26,7 +26,7 @@ Status begin_group(const char* call, aclrtStream handle) {
   if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
-  if (capture == nullptr) return not_captured(call);
+  if (capture == nullptr || capture->is_build) return not_captured(call);
   if (capture->group != nullptr)
     return group_status(call, "a task group of the capture is open; end it first");
   capture->group = stream.get();

@@ -151,7 +151,7 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   PinnedStream stream;
   if (Status status = find_working_stream(call, handle, &stream); !status.ok()) return status;
   const bool foreign = is_foreign(transfer.dst) || is_foreign(transfer.src);
-  if (foreign) {
+  if (foreign && !is_bound(*stream)) {
     Status status = check_not_captured(
         call, *stream, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
         "a copy that a graph repeats needs memory of aclrtMalloc, aclrtMallocHost or "

@@ -11,6 +11,7 @@
 #include "acl/rt/graph.h"          // IWYU pragma: export
 #include "acl/rt/kernels.h"        // IWYU pragma: export
 #include "acl/rt/memory.h"         // IWYU pragma: export
+#include "acl/rt/models.h"         // IWYU pragma: export
 #include "acl/rt/notify.h"         // IWYU pragma: export
 #include "acl/rt/sharing.h"        // IWYU pragma: export
 #include "acl/rt/stream.h"         // IWYU pragma: export

@@ -145,6 +145,21 @@ def test_environment_is_that_of_set_env(tmp_path) -> None:
     assert {n: environment(bare).get(n) for n in names} == {n: set_env.get(n) for n in names}
 
 
+def test_what_holds_the_installation_directory() -> None:
+    """Official build lines and samples read one of these."""
+    found = {name for name, value in environment({}).items() if value == str(HOME)}
+    assert found >= {"ASCEND_HOME_PATH", "ASCEND_CUSTOM_PATH", "ASCEND_INSTALL_PATH"}
+
+
+@pytest.mark.parametrize("name", ["ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT"])
+def test_log_of_a_program(name) -> None:
+    call = f"ctypes.CDLL('{HOME}/lib64/libascendcl.so').aclAppLog(3, b'f', b'a/b.c', 7, b'text')"
+    command = [sys.executable, "-c", f"import ctypes; {call}"]
+    for shown in "01":
+        done = subprocess.run(command, env={name: shown}, capture_output=True, text=True)
+        assert ("b.c:7 f: text" in done.stdout) == (shown == "1")
+
+
 def test_exit_status_and_words(tmp_path) -> None:
     script = 'printf "%s|" "$@" "$ASCEND_HOME_PATH"; exit 42'
     done = run("run", "sh", "-c", script, "sh", "a b", "--", "-h", "--show", cwd=tmp_path)

@@ -27,10 +27,10 @@ SNAPSHOT = Path(__file__).parent / "snapshot.txt"
 DECLARATION = re.compile(r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+([^;{]*?\b(\w+)\([^;]*\));", re.M)
 
 
-def exports(name: str) -> list[str]:
+def exports(name: str, folder: str = "") -> list[str]:
     nm = shutil.which("nm")
     assert nm, "nm is not installed: the exported symbols cannot be compared (install binutils)"
-    command = [nm, "-D", "--defined-only", "--format=posix", str(LIB / f"lib{name}.so")]
+    command = [nm, "-D", "--defined-only", "--format=posix", str(LIB / folder / f"lib{name}.so")]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return sorted(line.split()[0] for line in lines)
 

@@ -34,7 +34,6 @@ void handles() {
               "aclrtCreateEventWithFlag: flag must only have bits of 0x1b, but got 0x100");
   CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY), 107000);
   CHECK_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC), 107000);
-  CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 200001);
   CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC | ACL_EVENT_SYNC), 107000);
   CHECK_EQ(aclrtCreateEvent(&event), 0);
   CHECK_EQ(aclrtQueryEventStatus(event, nullptr), 100000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and notifications of other processes. The child of a fork makes its runtime calls itself;
-// keys and process numbers go through pipes.
+// Memory, notifications and events of other processes. The child of a fork makes its runtime calls
+// itself; keys and process numbers go through pipes.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +169,87 @@ void notifications() {
       });
 }
 
+// The stream of one process waits for a record of the other.
+void events() {
+  both(
+      [](int32_t, auto wait) {
+        CHECK_EQ(aclrtSetDevice(0), 0);
+        aclrtEvent event = nullptr;
+        aclrtStream stream = nullptr, gate = nullptr;
+        CHECK_EQ(aclrtCreateStream(&stream), 0);
+        CHECK_EQ(aclrtCreateStream(&gate), 0);
+        CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 0);
+        CHECK_EQ(aclrtStreamWaitEvent(stream, event), 0);  // not recorded: nothing to wait for
+        CHECK_EQ(aclrtSynchronizeEvent(event), 0);
+        int hold[2];
+        CHECK_EQ(pipe(hold), 0);
+        const auto wait_there = [](void* end) {
+          char byte;
+          CHECK_EQ(read(*static_cast<int*>(end), &byte, 1), ssize_t{1});
+        };
+        CHECK_EQ(aclrtLaunchHostFunc(gate, wait_there, &hold[0]), 0);
+        CHECK_EQ(aclrtRecordEvent(event, gate), 0);
+        CHECK_EQ(aclrtStreamWaitEvent(stream, event), 0);
+        aclrtEventRecordedStatus recorded = ACL_EVENT_RECORDED_STATUS_COMPLETE;
+        CHECK_EQ(aclrtQueryEventStatus(event, &recorded), 0);
+        CHECK_EQ(recorded, ACL_EVENT_RECORDED_STATUS_NOT_READY);
+        CHECK_FAILS(aclrtSynchronizeEventWithTimeout(event, 1), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
+                    "not reached within 1 ms");
+        aclrtIpcEventHandle handle;
+        CHECK_EQ(aclrtIpcGetEventHandle(event, &handle), 0);
+        char key[65] = {};
+        std::memcpy(key, handle.reserved, sizeof handle.reserved);
+        CHECK_EQ(write(hold[1], "", 1), ssize_t{1});
+        wait(key);  // the other process waits for this record, and records another
+        CHECK_EQ(aclrtSynchronizeStream(stream), 0);
+        CHECK_EQ(aclrtSynchronizeEvent(event), 0);
+        float ms;
+        CHECK_EQ(aclrtEventElapsedTime(&ms, event, event), 107006);
+        aclmdlRI graph = nullptr;
+        CHECK_EQ(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 0);
+        CHECK_EQ(aclrtRecordEvent(event, stream), 107030);
+        CHECK_EQ(aclrtStreamWaitEvent(stream, event), 107030);
+        CHECK_EQ(aclmdlRICaptureEnd(stream, &graph), 0);
+        CHECK_EQ(aclmdlRIDestroy(graph), 0);
+        CHECK_EQ(aclrtDestroyEvent(event), 0);
+        for (aclrtStream one : {stream, gate}) CHECK_EQ(aclrtDestroyStream(one), 0);
+        for (const int end : hold) close(end);
+        CHECK_EQ(aclrtResetDevice(0), 0);
+      },
+      [](const char* key) {
+        aclrtIpcEventHandle handle;
+        std::memcpy(handle.reserved, key, sizeof handle.reserved);
+        aclrtEvent event = nullptr;
+        CHECK_EQ(aclrtIpcOpenEventHandle(handle, &event), 0);
+        CHECK_EQ(aclrtSynchronizeEvent(event), 0);
+        CHECK_EQ(aclrtStreamWaitEvent(nullptr, event), 0);
+        CHECK_EQ(aclrtRecordEvent(event, nullptr), 0);
+        CHECK_EQ(aclrtSynchronizeStream(nullptr), 0);
+        aclrtEventRecordedStatus recorded = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+        CHECK_EQ(aclrtQueryEventStatus(event, &recorded), 0);
+        CHECK_EQ(recorded, ACL_EVENT_RECORDED_STATUS_COMPLETE);
+        CHECK_EQ(aclrtDestroyEvent(event), 0);
+      });
+}
+
+void refused_events() {
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  aclrtEvent event = nullptr;
+  aclrtIpcEventHandle handle = {};
+  CHECK_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC), 107000);
+  CHECK_EQ(aclrtCreateEvent(&event), 0);
+  CHECK_FAILS(aclrtIpcGetEventHandle(event, &handle), 107000, "with ACL_EVENT_IPC");
+  CHECK_EQ(aclrtIpcGetEventHandle(event, nullptr), 100000);
+  CHECK_EQ(aclrtIpcGetEventHandle(nullptr, &handle), 100000);
+  CHECK_EQ(aclrtIpcGetEventHandle(foreign, &handle), 107017);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
+  CHECK_EQ(aclrtIpcOpenEventHandle(handle, nullptr), 100000);
+  CHECK_EQ(aclrtIpcOpenEventHandle(handle, &event), 107000);
+  std::memset(handle.reserved, 'x', sizeof handle.reserved);
+  CHECK_EQ(aclrtIpcOpenEventHandle(handle, &event), 107000);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -178,6 +259,8 @@ int main() {
     memory(ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION, false);
   }
   notifications();
+  events();
   refusals();
+  refused_events();
   return check_result();
 }

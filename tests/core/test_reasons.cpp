@@ -47,8 +47,6 @@ void of_the_runtime() {
               none, "aclrtMemcpy");
   CHECK_CAUSE(aclrtDestroyStream(nullptr), 100000, null_argument, stream, "aclrtDestroyStream");
   CHECK_CAUSE(aclrtRecordEvent(nullptr, nullptr), 100000, null_argument, event, "aclrtRecordEvent");
-  CHECK_CAUSE(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 200001, not_supported, none,
-              "aclrtCreateEventExWithFlag");
   CHECK_EQ(aclrtCreateStream(&stream), 0);
   CHECK_EQ(aclrtDestroyStream(stream), 0);
   CHECK_CAUSE(aclrtSynchronizeStream(stream), 107017, dead_handle, stream,

@@ -15,6 +15,8 @@ if [ -z "$_openaclnn_here" ]; then
 fi
 export ASCEND_HOME_PATH="$_openaclnn_here" ASCEND_TOOLKIT_HOME="$_openaclnn_here" ASCEND_AICPU_PATH="$_openaclnn_here"
 export ASCEND_OPP_PATH="$_openaclnn_here/opp" TOOLCHAIN_HOME="$_openaclnn_here"
+# CMake files of samples read these.
+export ASCEND_CUSTOM_PATH="$_openaclnn_here" ASCEND_INSTALL_PATH="$_openaclnn_here"
 export PATH="$_openaclnn_here/bin:$_openaclnn_here/tools/profiler/bin:$PATH"
 export LD_LIBRARY_PATH="$_openaclnn_here/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export LIBRARY_PATH="$_openaclnn_here/lib64${LIBRARY_PATH:+:$LIBRARY_PATH}"

@@ -67,6 +67,8 @@ struct Call {
   // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
   TakenFailure refusal{};
   bool checked = false;  // by check_call
+  // ATen's kernel writes the output itself: it fits the result and is no input.
+  bool writes_out = false;
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
@@ -77,6 +79,8 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 
 // Copies; through a temporary if the two overlap at different elements.
 void copy_into(const Tensor& to, const Tensor& from);
+// Whether the two share no byte. (Tensors of pointers have a storage each, so ATen cannot say.)
+bool are_disjoint(const Tensor& a, const Tensor& b);
 // The tensor, or a copy if it overlaps the written one.
 Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written);
 

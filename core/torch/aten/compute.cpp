@@ -16,8 +16,14 @@ void put_list(const Parameter& parameter, const IValue& out, const std::vector<T
     if (!places[k].isNone()) put(places[k].toTensor(), results[k], parameter.name);
 }
 
-void put_results(const Call& call, const torch::jit::Stack& results) {
+void put_results(const Call& call, const torch::jit::Stack& results, bool* fits) {
   const int* outputs = call.row->outputs;
+  if (fits != nullptr && outputs[0] >= 0 && results.size() == 1 && results[0].isTensor()) {
+    const Tensor out = call.tensor(static_cast<size_t>(outputs[0]));
+    const Tensor& result = results[0].toTensor();
+    *fits = out.defined() && result.defined() && out.sizes() == result.sizes() &&
+            out.scalar_type() == result.scalar_type();
+  }
   for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
     const IValue& out = call.values[static_cast<size_t>(outputs[i])];
     if (out.isTensor()) {
@@ -45,7 +51,7 @@ bool computed_in_tiles(const Call& call, const Resolved& found) {
 
 }  // namespace
 
-void compute(const Call& call) {
+void compute(const Call& call, bool* fits) {
   const Resolved& found = resolved(*call.row);
   if (found.composite != nullptr) {
     const bool in_float =
@@ -56,10 +62,15 @@ void compute(const Call& call) {
   }
   if (computed_in_tiles(call, found)) return;
   FloatCopies written;
-  torch::jit::Stack stack = stack_of(call, *found.op, &written);
-  found.op->callBoxed(stack);
+  torch::jit::Stack stack = stack_of(call, found, &written);
+  if (call.writes_out) {
+    stack.push_back(call.values[static_cast<size_t>(call.row->outputs[0])]);
+    found.into->callBoxed(stack);
+  } else {
+    found.op->callBoxed(stack);
+  }
   for (const auto& [tensor, copy] : written) tensor.copy_(copy);
-  if (!found.in_place) put_results(call, stack);
+  if (!found.in_place && !call.writes_out) put_results(call, stack, fits);
 }
 
 }  // namespace openaclnn::aten

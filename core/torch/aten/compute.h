@@ -6,6 +6,7 @@
 
 namespace openaclnn::aten {
 
-void compute(const Call& call);
+// `fits`, if not NULL, is set where the only result has the shape and dtype of its output.
+void compute(const Call& call, bool* fits = nullptr);
 
 }  // namespace openaclnn::aten

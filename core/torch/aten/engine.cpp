@@ -2,8 +2,6 @@
 // Both phases of every row for torch_npu, and the Backend for C programs (core/aten/row.h tells how
 // they relate). Phase 2 runs on the calling thread; with torch_npu's queue that is the thread of
 // the queue.
-#include <ATen/core/LegacyTypeDispatch.h>
-
 #include <ATen/Parallel.h>
 
 #include <atomic>
@@ -24,23 +22,13 @@
 #include "core/torch/aten/phase1.h"
 #include "core/torch/aten/sentences.h"
 #include "core/torch/aten/resolve.h"
-#include "core/torch/aten/warnings.h"
+#include "core/torch/aten/guards.h"
 #include "core/torch/aten/torch_version.h"
 
 namespace openaclnn::aten {
 namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
-
-// Dispatches to the CPU kernels only: autograd has recorded the call already.
-struct KernelsOnly {
-  c10::impl::ExcludeDispatchKeyGuard keys{
-      c10::autograd_dispatch_keyset |
-      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
-                           c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU,
-                           c10::DispatchKey::Functionalize})};
-  at::NoGradGuard no_grad;
-};
 
 // Calls f() and turns exceptions into a status: an error of torch is a mistake in the arguments.
 template <class F>
@@ -70,7 +58,6 @@ std::vector<std::atomic<uint64_t>>& counts() {
 }  // namespace
 
 Call prepared(const Row& row, const Value* values) {
-  const KernelsOnly guard;
   Call call{&row, {}, {}};
   call.values.reserve(static_cast<size_t>(row.parameter_count));
   for (int i = 0; i < row.parameter_count; ++i) call.take(row.parameters[i], values[i]);
@@ -97,10 +84,7 @@ static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace
     const bool deferred = npu::phase1_queued() && !openaclnn_is_on_product();
     const int32_t code = guarded(row, [&] {
       Call call = prepared(row, values);
-      if (!deferred) {
-        const KernelsOnly guard;
-        explained(call, [&] { check_call(call); });
-      }
+      if (!deferred) explained(call, [&] { check_call(call); });
       return keep(std::move(call));
     });
     return code == 0 || !deferred ? code : keep({&row, {}, {}, {}, take_failure(code)});
@@ -120,10 +104,8 @@ void compute_counted(const Call& call) {
 
 int32_t prepare_for_c(int index, const Value* values, void** call) {
   const Row& row = rows[index];
-  const WithoutWarnings quiet;
   return guarded(row, [&]() -> int32_t {
     auto made = std::make_unique<Call>(prepared(row, values));
-    const KernelsOnly guard;
     explained(*made, [&] { check_call(*made); });
     *call = made.release();
     return ACLNN_SUCCESS;

@@ -6,6 +6,7 @@
 #include <typeinfo>
 
 #include "core/torch/aten/compute.h"
+#include "core/torch/aten/guards.h"
 #include "core/torch/aten/products.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/sentences.h"
@@ -77,12 +78,15 @@ void Key::add(const IValue& value) {
   }
 }
 
+// The lowest bits of what is noted of a key: the place is taken, and the result fits the output.
+constexpr uint64_t kTaken = 1, kFits = 2;
+
 uint64_t key_of(const Call& call, int product) {
   Key key;
   key.add(static_cast<uint64_t>(product));
   key.add(reinterpret_cast<uintptr_t>(call.row));
   for (const IValue& value : call.values) key.add(value);
-  return key.bits() | 1;  // 0 is an empty place
+  return (key.bits() & ~kFits) | kTaken;
 }
 
 // One slot for each key; calls that share a slot are only checked more often.
@@ -151,6 +155,36 @@ void refused_in_python(const Call& call, const std::string& text) {
   }
 }
 
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.const_data_ptr() == b.const_data_ptr() && a.scalar_type() == b.scalar_type() &&
+         a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+// Whether ATen may write the output itself.
+bool may_write_out(const Call& call, const Resolved& found) {
+  if (!found.into) return false;
+  const auto place = static_cast<size_t>(call.row->outputs[0]);
+  const Tensor& out = call.values[place].toTensor();
+  if (!out.is_contiguous() || out.numel() == 0) return false;
+  const auto apart = [&](const IValue& value) {
+    if (!value.isTensor() || !value.toTensor().defined()) return true;
+    const Tensor& tensor = value.toTensor();
+    if (found.into_rank >= 0 && tensor.dim() != found.into_rank) return false;
+    return are_disjoint(tensor, out) || (found.is_pointwise && is_same_view(tensor, out));
+  };
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const IValue& value = call.values[i];
+    if (i == place || value.isNone() || value.isIntList()) continue;
+    if (value.isList()) {
+      for (const IValue& element : value.toListRef())
+        if (!apart(element)) return false;
+    } else if (!apart(value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void check_call(Call& call) {
@@ -158,15 +192,22 @@ void check_call(Call& call) {
   const int product = product_in_force();
   const uint64_t key = key_of(call, product);
   std::atomic<uint64_t>& place = place_of(key);
-  if (place.load(std::memory_order_relaxed) == key) return;
+  const Resolved& found = resolved(*call.row);
+  const uint64_t noted = place.load(std::memory_order_relaxed);
+  if ((noted & ~kFits) == key) {
+    call.writes_out = (noted & kFits) != 0 && may_write_out(call, found);
+    return;
+  }
+  const WithoutWarnings quiet;
+  const KernelsOnly guard;
   check_missing(call);
   if (product >= 0) check_product(call, product);
   check_limits(call);
-  const Resolved& found = resolved(*call.row);
+  bool fits = false;
   Call made;
   if (!(found.op && needs_data(*found.op)) && without_data(call, made)) {
     try {
-      compute(made);
+      compute(made, &fits);
     } catch (const Refusal&) {
       throw;
     } catch (const NeedsData&) {                 // of a composite
@@ -178,7 +219,8 @@ void check_call(Call& call) {
       refused_in_python(call, error.what());
     }
   }
-  place.store(key, std::memory_order_relaxed);
+  place.store(fits ? key | kFits : key, std::memory_order_relaxed);
+  call.writes_out = fits && may_write_out(call, found);
 }
 
 }  // namespace openaclnn::aten

@@ -35,6 +35,49 @@ static bool has(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+static ArgumentForm form_of(const c10::Argument& argument) {
+  ArgumentForm form{};
+  c10::TypePtr type = argument.type();
+  if (const auto inner = type->cast<c10::OptionalType>()) {
+    form.optional = true;
+    type = inner->getElementType();
+  }
+  form.kind = type->kind();
+  if (const auto list = type->cast<c10::ListType>())
+    form.of_tensors = list->getElementType()->kind() == c10::TypeKind::TensorType;
+  const std::string& name = argument.name();
+  form.is_position = name == "index" || name == "indices" || name == "target";
+  form.is_device = name == "device";
+  form.otherwise = argument.default_value().value_or(IValue());
+  return form;
+}
+
+// Whether `into` has the arguments of `op` and then one tensor that it writes, and a CPU kernel:
+// without, it calls `op` and copies.
+static bool writes_result(const c10::OperatorHandle& into, const c10::FunctionSchema& op) {
+  const auto &with = into.schema().arguments(), &without = op.arguments();
+  if (with.size() != without.size() + 1 || op.returns().size() != 1) return false;
+  for (size_t i = 0; i < without.size(); ++i) {
+    if (with[i].name() != without[i].name() || *with[i].type() != *without[i].type()) return false;
+  }
+  return with.back().alias_info() != nullptr && with.back().alias_info()->isWrite() &&
+         with.back().type()->kind() == c10::TypeKind::TensorType &&
+         into.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+}
+
+static std::optional<c10::OperatorHandle> writer_of(const Row& row, const Resolved& found) {
+  const std::string name = row.op, overload = row.overload;
+  if (found.in_place || row.outputs[0] < 0 || row.outputs[1] >= 0) return {};
+  // matmul of matrices is mm.
+  const std::string base = name == "matmul" ? "aten::mm" : "aten::" + name;
+  for (const std::string& chosen : {std::string("out"), overload + "_out"}) {
+    const auto into = c10::Dispatcher::singleton().findSchema({base, chosen});
+    if (!into) continue;
+    if (name == "matmul" || writes_result(*into, found.op->schema())) return into;
+  }
+  return {};
+}
+
 Resolved resolve(const Row& row) {
   Resolved found;
   const std::string name = row.op;
@@ -58,6 +101,11 @@ Resolved resolve(const Row& row) {
     throw Refusal("this torch has fewer arguments of " + name + "." + row.overload,
                   Reason::missing_library);
   found.in_place = name.back() == '_';
+  for (const c10::Argument& argument : found.op->schema().arguments())
+    found.forms.push_back(form_of(argument));
+  found.into = writer_of(row, found);
+  if (name == "matmul") found.into_rank = 2;
+  found.is_pointwise = found.op->hasTag(at::Tag::pointwise);
   return found;
 }
 
@@ -77,22 +125,16 @@ IValue as_scalar(const IValue& value) {
 }
 
 // A device accepts 32-bit indices wherever it accepts 64-bit ones; many ATen operators do not.
-IValue with_wide_positions(const IValue& value, const std::string& argument) {
-  const bool positions = argument == "index" || argument == "indices" || argument == "target";
-  if (!positions || !value.isTensor() || !value.toTensor().defined()) return value;
+IValue with_wide_positions(IValue value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return value;
   const Tensor& tensor = value.toTensor();
-  return tensor.scalar_type() == at::kInt ? tensor.to(at::kLong) : tensor;
+  return tensor.scalar_type() == at::kInt ? IValue(tensor.to(at::kLong)) : value;
 }
 
 // Converts the value to the schema's type: CANN's tensor may be ATen's number, and vice versa.
-IValue converted(IValue value, c10::TypePtr type, const char* name) {
-  bool optional = false;
-  if (const auto inner = type->cast<c10::OptionalType>()) {
-    optional = true;
-    type = inner->getElementType();
-  }
-  if (value.isNone() && optional) return value;
-  switch (type->kind()) {
+IValue converted(IValue value, const ArgumentForm& form, const char* name) {
+  if (value.isNone() && form.optional) return value;
+  switch (form.kind) {
     case c10::TypeKind::TensorType:
       if (value.isNone()) return Tensor();
       return value.isTensor() ? value : IValue(at::native::wrapped_scalar_tensor(value.toScalar()));
@@ -104,8 +146,7 @@ IValue converted(IValue value, c10::TypePtr type, const char* name) {
     case c10::TypeKind::ListType: break;
     default: return value;
   }
-  const auto element = type->expect<c10::ListType>()->getElementType();
-  if (element->kind() == c10::TypeKind::TensorType) {
+  if (form.of_tensors) {
     c10::List<Tensor> list;
     if (value.isTensor())
       list.push_back(value.toTensor());
@@ -167,34 +208,34 @@ void promoted(torch::jit::Stack& stack, const Call& call) {
     all = all ? c10::promoteTypes(*all, own) : own;
   }
   for (IValue& value : stack) {
-    if (value.isTensor() && value.toTensor().defined()) value = value.toTensor().to(*all);
+    if (value.isTensor() && value.toTensor().defined() && value.toTensor().scalar_type() != *all)
+      value = value.toTensor().to(*all);
   }
 }
 
 }  // namespace
 
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, FloatCopies* written) {
+torch::jit::Stack stack_of(const Call& call, const Resolved& found, FloatCopies* written) {
   const Row& row = *call.row;
-  const Resolved& found = resolved(row);
   const bool floats = row.computed == Row::Computed::in_float && !rounds_once(call, found);
   torch::jit::Stack stack;
-  const auto& arguments = op.schema().arguments();
-  stack.reserve(arguments.size());
+  const auto& forms = found.forms;
+  stack.reserve(forms.size() + 1);
   const IValue& out = call.values[static_cast<size_t>(row.outputs[0])];
   const bool without_data = out.isTensor() && out.toTensor().is_meta();
-  for (size_t i = 0; i < arguments.size(); ++i) {
+  for (size_t i = 0; i < forms.size(); ++i) {
     if (i < static_cast<size_t>(row.argument_count)) {
       const Argument& from = row.arguments[i];
       const bool named = from.from == Argument::From::parameter;
       IValue value = argument(from, call);
       if (floats) value = dtype_in_float(from, call, std::move(value));
-      value = converted(std::move(value), arguments[i].type(),
-                        named ? row.parameters[from.integer].name : "");
-      stack.push_back(with_wide_positions(value, arguments[i].name()));
-    } else if (arguments[i].name() == "device" && without_data) {
+      value = converted(std::move(value), forms[i], named ? row.parameters[from.integer].name : "");
+      if (forms[i].is_position) value = with_wide_positions(std::move(value));
+      stack.push_back(std::move(value));
+    } else if (forms[i].is_device && without_data) {
       stack.push_back(at::Device(at::kMeta));  // factory operators
     } else {
-      stack.push_back(arguments[i].default_value().value_or(IValue()));
+      stack.push_back(forms[i].otherwise);
     }
   }
   if (floats) {

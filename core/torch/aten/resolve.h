@@ -10,10 +10,25 @@
 
 namespace openaclnn::aten {
 
+// An argument of the operator's schema.
+struct ArgumentForm {
+  c10::TypeKind kind;  // without Optional
+  bool optional;
+  bool of_tensors;   // a list
+  bool is_position;  // indices, which a device accepts in 32 bits
+  bool is_device;
+  IValue otherwise;  // the default
+};
+
 // The operator behind a row, resolved at the first call.
 struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
+  std::vector<ArgumentForm> forms;  // of op
+  // The operator whose kernel writes the result where it is told, with `out` after the arguments.
+  std::optional<c10::OperatorHandle> into;
+  bool is_pointwise = false;
+  int into_rank = -1;       // only for tensors of this rank
   bool in_place = false;    // the operator writes its argument
   bool dense = false;       // its kernels need contiguous tensors
   bool is_sum = false;      // self + alpha other
@@ -28,7 +43,6 @@ const Resolved& resolved(const Row& row);  // cached
 bool rounds_once(const Call& call, const Resolved& found);
 
 // written takes the copies in float of the arguments that the operator changes.
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op,
-                           FloatCopies* written = nullptr);
+torch::jit::Stack stack_of(const Call& call, const Resolved& found, FloatCopies* written = nullptr);
 
 }  // namespace openaclnn::aten

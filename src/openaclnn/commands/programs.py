@@ -23,6 +23,16 @@ CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
 NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell returns
 
+# What holds the installation directory; CMake files of samples read the last two.
+ROOTS = (
+    "ASCEND_HOME_PATH",
+    "ASCEND_TOOLKIT_HOME",
+    "ASCEND_AICPU_PATH",
+    "TOOLCHAIN_HOME",
+    "ASCEND_CUSTOM_PATH",
+    "ASCEND_INSTALL_PATH",
+)
+
 
 class NoDirectory(RuntimeError):
     """Why there is no installation directory with the operators that ATen computes."""
@@ -45,7 +55,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
     """`base` and what set_env.sh of the installation directory adds to it."""
     root = str(folder or home())
     result = dict(base)
-    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_AICPU_PATH", "TOOLCHAIN_HOME"):
+    for name in ROOTS:
         result[name] = root
     result["ASCEND_OPP_PATH"] = f"{root}/opp"
     for name, part in (

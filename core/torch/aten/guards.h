@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds while ATen computes or checks.
+#pragma once
+
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include "core/runtime/no_destructor.h"
+
+namespace openaclnn::aten {
+
+// PyTorch's warnings would confuse users of C programs.
+struct NoWarnings : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+// RAII, for this thread.
+class WithoutWarnings {
+ public:
+  WithoutWarnings() = default;
+
+ private:
+  static NoWarnings* handler() {
+    static constinit NoDestructor<NoWarnings> one;
+    return &one.get();
+  }
+  c10::WarningUtils::WarningHandlerGuard guard_{handler()};
+};
+
+// Dispatches to the CPU kernels only: autograd has recorded the call already.
+struct KernelsOnly {
+  c10::impl::ExcludeDispatchKeyGuard keys{
+      c10::autograd_dispatch_keyset |
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                           c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU,
+                           c10::DispatchKey::Functionalize})};
+  at::NoGradGuard no_grad;
+};
+
+}  // namespace openaclnn::aten
