@@ -152,6 +152,48 @@ def test_operands_that_overlap_self_are_read_before_self_is_written(library):
     assert compared > 30
 
 
+def sharing(sample: Sample, shift: int) -> tuple[list, list] | None:
+    """The call whose only output begins `shift` elements after an input in the same memory, and
+    the same call with that apart.
+    """
+    values = arguments(sample, torch.float32, torch.float32)
+    written = [i for i, p in enumerate(sample.row.given) if p.written]
+    if len(written) != 1 or not isinstance(values[written[0]], Tensor):
+        return None
+    out = values[written[0]]
+    for i, x in enumerate(values):
+        alike = isinstance(x, Tensor) and x.shape == out.shape and x.dtype == out.dtype
+        if i == written[0] or not alike or x.numel() < 2:
+            continue
+        room = torch.cat([x.flatten(), x.flatten()[:shift]])
+        together, apart = list(values), list(values)
+        together[i], apart[i] = room[: x.numel()].view(x.shape), x.clone()
+        together[written[0]] = room[shift:].view(x.shape)
+        apart[written[0]] = torch.empty_like(x, memory_format=torch.contiguous_format)
+        return together, apart
+    return None
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_an_output_may_share_memory_with_an_input(library, shift):
+    """Kernels that write the output themselves must not read what they have written."""
+    failed, compared = [], 0
+    for sample in samples():
+        pair = sharing(sample, shift)
+        if pair is None or sample.row.name in SIZED | ILL:
+            continue
+        try:
+            expected = library(sample.row, pair[1])
+            got = library(sample.row, pair[0])
+        except Refused:
+            continue
+        compared += 1
+        if not near(got[0], expected[0]):
+            failed.append(str(sample))
+    assert failed == []
+    assert compared > 100
+
+
 def test_a_matrix_takes_its_transpose(library):
     row = next(sample.row for sample in samples() if sample.row.name == "aclnnInplaceCopy")
     x = torch.arange(20.0).reshape(4, 5)[:, :4]

@@ -186,6 +186,18 @@ constexpr Function kFunctions[] = {
     HANDLES(aclrtDeviceGetStreamPriorityRange),
     HANDLES(aclrtCtxGetCurrentDefaultStream),
     HANDLES(aclrtGetEventId),
+    DATA(aclrtIpcGetEventHandle),
+    HANDLES(aclrtIpcOpenEventHandle),
+    // models that are built
+    HANDLES(aclmdlRIBindStream),
+    HANDLES(aclmdlRIUnbindStream),
+    HANDLES(aclmdlRIEndTask),
+    HANDLES(aclmdlRIBuildEnd),
+    HANDLES(aclrtActiveStream),
+    HANDLES(aclrtSwitchStream),
+    HANDLES(aclrtSetLabel),
+    HANDLES(aclrtCreateLabelList),
+    HANDLES(aclrtSwitchLabelByIndex),
     // what a CPU cannot have
     HANDLES(aclrtBinaryGetFunction),
     HANDLES(aclrtBinaryUnLoad),
@@ -210,9 +222,20 @@ void call_functions(World& w) {
   auto* channel = has_context() ? CALL(acltdtCreateChannel, 0, "fuzz") : nullptr;
   aclrtNotify notify = nullptr;
   if (has_context()) JUDGE(Must::pass, aclrtCreateNotify, &notify, 0);
+  aclmdlRI built = nullptr;
+  aclrtStream held = nullptr;
+  aclrtLabel label = nullptr;
+  aclrtEvent shared = nullptr;
+  if (has_context()) {
+    JUDGE(Must::pass, aclmdlRIBuildBegin, &built, 0);
+    JUDGE(Must::pass, aclrtCreateStreamWithConfig, &held, 0, ACL_STREAM_PERSISTENT);
+    JUDGE(Must::pass, aclrtCreateLabel, &label);
+    JUDGE(Must::pass, aclrtCreateEventExWithFlag, &shared, ACL_EVENT_IPC);
+  }
   aclrtAllocatorDesc allocator = CALL(aclrtAllocatorCreateDesc);
-  for (const void* made : std::initializer_list<const void*>{
-           buffer, desc, set, model, attributes, item, items, queue, channel, notify, allocator})
+  for (const void* made :
+       std::initializer_list<const void*>{buffer, desc, set, model, attributes, item, items, queue,
+                                          channel, notify, built, held, label, shared, allocator})
     own.add(made);
   for (int i = 0; i < 12; ++i) w.random.pick(kFunctions).call(w, own);
   w.pending = true;
@@ -227,6 +250,12 @@ void call_functions(World& w) {
   JUDGE(Must::pass, acltdtDestroyQueueAttr, queue);
   if (channel != nullptr) JUDGE(Must::pass, acltdtDestroyChannel, channel);
   if (notify != nullptr) JUDGE(Must::either, aclrtDestroyNotify, notify);
+  if (built != nullptr) {
+    JUDGE(Must::pass, aclmdlRIDestroy, built);
+    JUDGE(Must::pass, aclrtDestroyStream, held);
+    JUDGE(Must::pass, aclrtDestroyLabel, label);
+    JUDGE(Must::pass, aclrtDestroyEvent, shared);
+  }
   JUDGE(Must::pass, aclrtAllocatorDestroyDesc, allocator);
 }
 
