@@ -26,6 +26,14 @@ Tensor product_of(const Tensor& x, const Tensor& y, const Tensor& bias = {}) {
 
 // ---- even blocks ----
 
+// x1, with what both operators ask of their other arguments.
+Tensor left_matrix(const Tensor& x1, const Ints& axes, const Ints& wanted, bool transposed) {
+  require(axes.empty() || axes == wanted, "alltoAllAxes must be NULL or ", wanted, ", but are ",
+          axes);
+  require(!transposed, "transposeX1 must be false");
+  return float_matrix(x1, "x1", false);
+}
+
 // The matrices of a call, checked before any rank waits for others, and the ranks.
 struct Factors {
   Tensor x, y;
@@ -34,15 +42,11 @@ struct Factors {
 
   Factors(const Tensor& x1, const Tensor& x2, const Ints& axes, const Ints& wanted,
           const Text& name, bool transpose1, bool transpose2)
-      : x(float_matrix(x1, "x1", false)),
+      : x(left_matrix(x1, axes, wanted, transpose1)),
         y(float_matrix(x2, "x2", transpose2)),
         group(name),
         ranks(group.ranks),
-        rows(x.size(0)) {
-    require(axes.empty() || axes == wanted, "alltoAllAxes must be NULL or ", wanted, ", but are ",
-            axes);
-    require(!transpose1, "transposeX1 must be false");
-  }
+        rows(x.size(0)) {}
 
   void require_divisible(int64_t n, const char* what, const Tensor& of) const {
     require_shape(n % ranks == 0, what, " that is divisible by the ", ranks,
