@@ -139,10 +139,6 @@ void indexer_grad(Tensor query, Tensor key, Tensor dy, Tensor indices, Tensor we
   x.put(sums, dq, dk, dw);
 }
 
-Tensor list_of(const Ints& numbers) {
-  return numbers.empty() ? Tensor() : at::tensor(numbers, at::kLong);
-}
-
 // The maximum and the sum of exponentials of each row of scores; 0 without keys.
 void indexer_lse(Tensor query, Tensor key, Tensor weights, Ints q_lengths, Ints k_lengths,
                  Text layout, int64_t mode, int64_t, int64_t, Out largest, Out total) {

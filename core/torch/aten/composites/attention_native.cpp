@@ -53,7 +53,7 @@ void nsa_compress(Tensor x, Tensor weight, Ints ends, Text layout, int64_t size,
   check_packed(layout, type, 0);
   const Windows w{weight, size, stride};
   w.check(x);
-  const Ints lengths = lengths_of(ends, x.size(0), "actSeqLen");
+  const Ints lengths = lengths_of(ends, "actSeqLen", x.size(0));
   Tensors made{at::zeros({0, x.size(1), x.size(2)}, at::kFloat)};
   check_result(out.tensor(), at::empty({w.count(lengths), x.size(1), x.size(2)}, x.options()),
                "output");
@@ -71,7 +71,7 @@ void nsa_compress_grad(Tensor dy, Tensor x, Tensor weight, Ints ends, int64_t si
   check_packed(layout, type, 0);
   const Windows w{weight, size, stride};
   w.check(x);
-  const Ints lengths = lengths_of(ends, x.size(0), "actSeqLen");
+  const Ints lengths = lengths_of(ends, "actSeqLen", x.size(0));
   check_shape(dy, "outputGrad", {w.count(lengths), x.size(1), x.size(2)});
   const Tensor all_dx = at::zeros(x.sizes(), x.options().dtype(at::kFloat));
   const Tensor all_dw = at::zeros(weight.sizes(), x.options().dtype(at::kFloat));
@@ -145,8 +145,8 @@ struct Selected {
   // f(row of q, its heads, the rows of k, both as a sequence)
   template <class F>
   void each(F f) const {
-    const Ints rows = lengths_of(q_ends, q.size(0), "actualSeqQLen");
-    const Ints keys = lengths_of(k_ends, k.size(0), "actualSeqKvLen");
+    const Ints rows = lengths_of(q_ends, "actualSeqQLen", q.size(0));
+    const Ints keys = lengths_of(k_ends, "actualSeqKvLen", k.size(0));
     require(rows.size() == keys.size(), "actualSeqQLen and actualSeqKvLen must have as many ",
             "numbers, but have ", rows.size(), " and ", keys.size());
     need_data(q);

@@ -6,18 +6,6 @@
 
 namespace openaclnn::aten {
 
-// Of running sums; rows after the last one belong to no sequence.
-inline Ints lengths_of(const Ints& ends, int64_t room, const char* name) {
-  Ints made;
-  int64_t last = 0;
-  for (const int64_t end : ends) {
-    require(end >= last && end <= room, name, " must ascend up to ", room, ", but has ", end);
-    made.push_back(end - last);
-    last = end;
-  }
-  return made;
-}
-
 // q [T, N, D], k [L, K, D], v [L, K, E].
 inline void check_heads(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads) {
   for (const auto& [x, name] : {std::pair(&q, "query"), {&k, "key"}, {&v, "value"}}) {

@@ -63,9 +63,9 @@ void nsa_compress_attention(Tensor q, Tensor k, Tensor v, Tensor mask, Tensor fo
   check_mask(forced);
   const Choice choice{size, stride, block, count};
   choice.check();
-  const Ints rows = lengths_of(q_ends, q.size(0), "actualSeqQLen");
-  const Ints keys = lengths_of(k_ends, k.size(0), "actualCmpSeqKvLen");
-  const Ints blocks = lengths_of(block_ends, INT32_MAX, "actualSelSeqKvLen");
+  const Ints rows = lengths_of(q_ends, "actualSeqQLen", q.size(0));
+  const Ints keys = lengths_of(k_ends, "actualCmpSeqKvLen", k.size(0));
+  const Ints blocks = lengths_of(block_ends, "actualSelSeqKvLen", INT32_MAX);
   require(rows.size() == keys.size() && rows.size() == blocks.size(), "actualSeqQLen, ",
           "actualCmpSeqKvLen and actualSelSeqKvLen must have as many numbers, but have ",
           rows.size(), ", ", keys.size(), " and ", blocks.size());
@@ -148,8 +148,8 @@ struct Pages {
   }
 };
 
-// Rows of query in a layout: [B, N, D], [B, S, N, D] or [B, S, N D].
-struct Rows {
+// QueryRows of query in a layout: [B, N, D], [B, S, N, D] or [B, S, N D].
+struct QueryRows {
   Text layout;
   int64_t batches, heads;
 
@@ -190,7 +190,7 @@ void nsa_compress_infer(Tensor q, Tensor k, Tensor v, Tensor mask, Tensor table,
   const Pages pages{table, page, kv_heads};
   pages.check(k, "key", lengths.size());
   pages.check(v, "value", lengths.size());
-  const Rows rows{layout, static_cast<int64_t>(lengths.size()), heads};
+  const QueryRows rows{layout, static_cast<int64_t>(lengths.size()), heads};
   const Tensor flat = rows.of(q, pages.size_of(k));
   require_shape(flat.size(0) == rows.batches, "query must have one row for each of the ",
                 rows.batches, " sequences, but has shape ", q.sizes());
@@ -230,7 +230,7 @@ void nsa_selected_infer(Tensor q, Tensor k, Tensor v, Tensor index, Tensor mask,
   const Pages pages{table, page, kv_heads};
   pages.check(k, "key", lengths.size());
   pages.check(v, "value", lengths.size());
-  const Rows rows{layout, static_cast<int64_t>(lengths.size()), heads};
+  const QueryRows rows{layout, static_cast<int64_t>(lengths.size()), heads};
   const Tensor flat = rows.of(q, pages.size_of(k));
   const int64_t all = flat.size(0), group = heads / kv_heads;
   const int64_t each = rows.batches == 0 ? 0 : all / rows.batches;  // rows of a sequence

@@ -102,7 +102,7 @@ void deformable_conv2d(Tensor x, Tensor weight, Tensor offset, Tensor bias, Ints
   if (modulated) samples = samples * d.factors(shift);
   const Tensor laid = d.laid_out(samples);
   out = at::conv2d(laid, weight.to(at::kDouble), has(bias) ? bias.to(at::kDouble) : Tensor(),
-                   kernel, 0, 1, groups);
+                   kernel, Ints{0, 0}, Ints{1, 1}, groups);
   if (has(samples_out.tensor())) samples_out = laid;
 }
 
