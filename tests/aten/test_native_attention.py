@@ -107,7 +107,7 @@ def test_attention_to_windows_chooses_blocks(dtype, masked):
         score = importance(p, blocks[b])
         if forced is not None:
             score = score.masked_fill(forced[:rows, : blocks[b]], 23333)
-        order = score.sort(-1, descending=True, stable=True)[1][..., :COUNT].transpose(0, 1)
+        order = score.sort(dim=-1, descending=True, stable=True)[1][..., :COUNT].transpose(0, 1)
         assert torch.equal(index[of, :, : order.shape[-1]], order.int())
         assert (index[of, :, order.shape[-1] :] == -1).all()
         first, key = first + rows, key + keys
@@ -181,7 +181,7 @@ def test_one_row_chooses_the_ends_and_the_best_blocks_between(dtype, layout):
         assert miss(out.reshape(2, 1, N, E)[b], y) == ""
         blocks = -(-((LENGTHS[b] - 1) * STRIDE + SIZE) // BLOCK)
         middle = importance(p[:, 0], blocks)[:, 1 : blocks - 2]
-        best = middle.sort(-1, descending=True, stable=True)[1][:, : count - 3] + 1
+        best = middle.sort(dim=-1, descending=True, stable=True)[1][:, : count - 3] + 1
         assert torch.equal(index[b, :, 3:], best.int())
         assert index[b, :, :3].tolist() == [[0, blocks - 2, blocks - 1]] * KV
 
@@ -223,9 +223,10 @@ REFUSED = [
 @pytest.mark.parametrize(("place", "value", "sentence"), REFUSED)
 def test_refusals(place, value, sentence):
     dtype = torch.float16
-    given = [random(2, N, D, dtype=dtype), pages(D, 1, dtype)[0], pages(E, 2, dtype)[0], None, TABLE,
-             None, LENGTHS, None, None, N, KV, BLOCK, 4, SIZE, STRIDE, SCALE, "TND", PAGE, 0,
-             torch.empty(2, N, E, dtype=dtype), torch.empty(2, KV, 4, dtype=torch.int32)]  # fmt: skip
+    given = [random(2, N, D, dtype=dtype), pages(D, 1, dtype)[0], pages(E, 2, dtype)[0], None,
+             TABLE, None, LENGTHS, None, None, N, KV, BLOCK, 4, SIZE, STRIDE, SCALE, "TND", PAGE, 0,
+             torch.empty(2, N, E, dtype=dtype),
+             torch.empty(2, KV, 4, dtype=torch.int32)]  # fmt: skip
     given[place] = value
     with pytest.raises(Refused, match=sentence):
         call("aclnnNsaCompressAttentionInfer", *given)
