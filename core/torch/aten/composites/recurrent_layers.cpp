@@ -86,11 +86,13 @@ class Layers {
     const bool flat = mask_.defined() && out.tensor().defined() && out.tensor().dim() == 2;
     out = batch_first_ ? y.transpose(0, 1) : flat ? y.flatten(0, 1) : y;
   }
-  void check_saved(const Tensors& list, const char* name) const {
+  void check_saved(const Tensors& list, const char* name, bool may_lack = false) const {
     require(list.size() == cells_, name, " must have ", cells_,
             " tensors, one for each layer and direction, but has ", list.size());
     for (size_t i = 0; i < cells_; ++i)
-      check_shape(list[i], c10::str(name, "[", i, "]").c_str(), {x_.size(0), x_.size(1), hidden_});
+      if (!may_lack || is_there(list[i]))
+        check_shape(list[i], c10::str(name, "[", i, "]").c_str(),
+                    {x_.size(0), x_.size(1), hidden_});
   }
   Tensor output_gradient(const Tensor& given) const {
     if (!given.defined()) return {};
@@ -152,15 +154,16 @@ Tensor run_back(const Layers& layers, const Tensors& saved_h, Tensor dy, const C
   return dy;
 }
 
-// In training the steps are saved; otherwise the lists may be NULL or empty.
+// In training the steps are saved; otherwise the lists may be NULL or empty, or have tensors without
+// dims, as those of torch_npu.
 struct Saved {
   const Tensors& list;
   const char* name;
   void check(const Layers& layers) const {
-    if (!list.empty()) layers.check_saved(list, name);
+    if (!list.empty()) layers.check_saved(list, name, true);
   }
   void put_at(size_t cell, const Tensor& steps) const {
-    if (!list.empty()) put(list[cell], steps, name);
+    if (!list.empty() && is_there(list[cell])) put(list[cell], steps, name);
   }
 };
 
