@@ -195,7 +195,7 @@ def test_rows_of_a_cache_hold_numbers_rotated_part_and_scales(version):
     (out,) = call(f"aclnnKvQuantSparseFlashAttention{version}", q, rows, rows, index, None, None,
                   table, None, lengths, *given, SCALE, 2, 2, 1, "BSND", "PA_BSND", 3, FAR, FAR, 2,
                   1, tile, rotated, torch.empty(B, S, N, n, dtype=dtype))  # fmt: skip
-    plain = (numbers * factor.repeat_interleave(tile, -1)).to(dtype)
+    plain = numbers.double() * factor.repeat_interleave(tile, -1)
     for b in range(B):
         k, r = (x[table[b].long()].flatten(0, 1)[: lengths[b]] for x in (plain, rope))
         wanted = attended(q[b], torch.cat([k, r], -1), k, index[b], 1, SCALE,

@@ -152,8 +152,7 @@ void quant_sparse_flash_v2(Tensor query, Tensor key, Tensor value, Tensor indice
   const Tensor scales = key.narrow(-1, n + part, n / tile * 4).contiguous().view(at::kFloat);
   const Tensor numbers =
       (key.narrow(-1, 0, n).to(at::kFloat).unflatten(-1, {n / tile, tile}) * scales.unsqueeze(-1))
-          .flatten(-2)
-          .to(query.scalar_type());
+          .flatten(-2);
   Tensor q_rope, k_rope;
   if (rotated > 0) {
     q_rope = query.narrow(-1, n, rotated);

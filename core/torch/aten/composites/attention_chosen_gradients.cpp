@@ -108,11 +108,11 @@ struct Indexer {
     });
   }
 
-  // From the gradient of the scores of row t, [U]; `rounded` as the device keeps them.
+  // From the gradient of the scores of row t, [U].
   void add(const Sums& s, int64_t t, const Tensor& used, const Tensor& k, const Tensor& q,
-           const Tensor& w, const Tensor& found, const Tensor& g, at::ScalarType rounded) const {
+           const Tensor& w, const Tensor& found, const Tensor& g) const {
     s.w[t].copy_(at::matmul(found.clamp_min(0), g));
-    const Tensor d = (w.unsqueeze(1) * g * (found > 0)).to(rounded).to(at::kFloat);
+    const Tensor d = w.unsqueeze(1) * g * (found > 0);
     s.q[t].copy_(at::matmul(d, k));
     s.k.index_add_(0, used, at::matmul(d.t(), q));
   }
@@ -133,8 +133,8 @@ void indexer_grad(Tensor query, Tensor key, Tensor dy, Tensor indices, Tensor we
                w = weights.flatten(0, -2).to(at::kFloat);
   x.each_row([&](int64_t t, const Tensor& places, const Tensor& used) {
     const Tensor near = k.index_select(0, used);
-    x.add(sums, t, used, near, q[t], w[t], at::matmul(q[t], near.t()), g[t].index_select(0, places),
-          at::kFloat);
+    x.add(sums, t, used, near, q[t], w[t], at::matmul(q[t], near.t()),
+          g[t].index_select(0, places));
   });
   x.put(sums, dq, dk, dw);
 }
@@ -224,7 +224,7 @@ struct IndexerLoss {
                                    index_total.flatten()[t].to(at::kFloat)
                              : s.softmax(0);
       all += (share * (share.clamp_min(1e-8).log() - y.clamp_min(1e-8).log())).sum();
-      x.add(sums, t, used, keys, flat_qi[t], wt, found, y - share, qi.scalar_type());
+      x.add(sums, t, used, keys, flat_qi[t], wt, found, y - share);
     });
     x.put(sums, dq, dk, dw);
     loss = all.to(at::kFloat).reshape({1});
