@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tests.aten.aten_rounding import ONCE, ulp
 from tests.aten.aten_samples import ROWS, Library, Sample, arguments
@@ -27,6 +29,22 @@ def library() -> Library:
 def call(name: str, *values: Any) -> list[Tensor]:
     """Runs both phases; what the function writes."""
     return library()(ROWS[name], list(values))
+
+
+def grown(run: Callable[[], Any]) -> int:
+    """KiB by which resident memory grows at its peak."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    except OSError:
+        pytest.skip("the peak of resident memory cannot be reset")
+    before = resident("VmRSS")
+    run()
+    return resident("VmHWM") - before
+
+
+def resident(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def widened(value: Any) -> Any:

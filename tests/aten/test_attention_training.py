@@ -12,7 +12,7 @@ import pytest
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import torch
 from tests.aten.attention_reference import places
-from tests.aten.golden import FLOATS, call, miss
+from tests.aten.golden import FLOATS, call, grown, miss
 from tests.aten.training_problem import SMALL, Problem
 
 Tensor = torch.Tensor
@@ -216,6 +216,15 @@ def test_long_sequences_are_computed_in_blocks():
     p = Problem((700, 321), (1900, 640), heads=6, kv_heads=3, size=8, value_size=8, mode=4,
                 mask=SMALL, before=900, after=5)  # fmt: skip
     compare(run_packed(p, 2), p.expected())
+
+
+def test_scores_of_a_long_sequence_and_their_gradients_stay_in_blocks():
+    """5000 x 5000 scores of 2 heads would be 200 MB, with their gradients 400."""
+    size = {"heads": 2, "kv_heads": 2, "size": 8, "value_size": 8}
+    long, short = Problem((5000,), (5000,), **size), Problem((64,), (64,), **size)
+    run_dense(short, 1, "BNSD")
+    assert long.tensors
+    assert grown(lambda: run_dense(long, 1, "BNSD")) < 60_000
 
 
 def test_gradients_of_some_of_the_keys_take_statistics_of_all():

@@ -39,8 +39,8 @@ def attended(q, k, v, index, block, scale, causal=True, sinks=None):
         if used:
             score = q[i].double() @ k[used, 0].double().t() * scale
             all_ = score if sinks is None else torch.cat([score, sinks.double()[:, None]], 1)
-            largest[i] = all_.amax(1)
-            total[i] = (all_ - largest[i][:, None]).exp().sum(1)
+            largest[i] = all_.detach().amax(1)
+            total[i] = (all_.detach() - largest[i][:, None]).exp().sum(1)
             out[i] = all_.softmax(1)[:, : len(used)] @ v[used, 0].double()
     return out, largest, total
 

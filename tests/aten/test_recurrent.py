@@ -8,6 +8,7 @@ from tests.aten import aten_support  # noqa: F401  (skips without torch and a co
 from tests.aten.aten_samples import Refused, torch
 from tests.aten.golden import FLOATS, call, close
 
+rnn = torch.nn.utils.rnn
 Tensor = torch.Tensor
 T, B, F, H = 4, 3, 5, 6
 # Rounding errors of every step are added up.
@@ -21,12 +22,19 @@ def like(expected: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 @pytest.mark.parametrize(
-    ("layers", "both", "batch_first", "bias"),
-    [(1, False, False, True), (2, True, True, True), (2, False, False, False)],
+    ("layers", "both", "batch_first", "bias", "lengths"),
+    [
+        (1, False, False, True, None),
+        (2, True, True, True, None),
+        (2, False, False, False, None),
+        (1, False, False, False, [4, 4, 4]),
+        (2, True, False, True, [4, 3, 1]),
+    ],
 )
 def test_layers_and_their_gradients_are_those_of_torch(
-    kind, layers, both, batch_first, bias, dtype
+    kind, layers, both, batch_first, bias, lengths, dtype
 ):
+    """With lengths as packed sequences, whose padding may hold anything."""
     torch.manual_seed(0)
     slack = SLACK if dtype == torch.float32 else HALF_SLACK
     cells = layers * (2 if both else 1)
@@ -36,34 +44,49 @@ def test_layers_and_their_gradients_are_those_of_torch(
     x = torch.randn((B, T, F) if batch_first else (T, B, F)).to(dtype)
     states = [torch.randn(cells, B, H).to(dtype) for _ in range(2 if kind == "LSTM" else 1)]
     wide = [t.double().requires_grad_() for t in (x, *states)]
-    y, last = model(wide[0], tuple(wide[1:]) if kind == "LSTM" else wide[1])
+    packed = wide[0] if lengths is None else rnn.pack_padded_sequence(wide[0], lengths)
+    y, last = model(packed, tuple(wide[1:]) if kind == "LSTM" else wide[1])
+    y = y if lengths is None else rnn.pad_packed_sequence(y)[0]
     results = [y, *(last if kind == "LSTM" else [last])]
     saved = [[torch.empty(T, B, H, dtype=dtype) for _ in range(cells)]
              for _ in range(7 if kind == "LSTM" else 5)]  # fmt: skip
     form = (bias, layers, 0.0, True, both, batch_first)
     hx = states if kind == "LSTM" else states[0]
-    got = call(f"aclnn{kind}", x, params, hx, None, *form, *like(results, dtype), *saved)
+    sizes = None
+    if lengths is not None:
+        sizes = packed.batch_sizes
+        x = with_padding(x, sizes).flatten(0, 1)
+    got = call(f"aclnn{kind}", x, params, hx, sizes, *form, *like(results, dtype), *saved)
     close(got[: len(results)], results, slack)
 
     out = [torch.randn(r.shape).to(dtype) for r in results]
     expected = torch.autograd.grad(results, [*wide, *model.parameters()], [g.double() for g in out])
     made = like(list(expected), dtype)
+    if lengths is not None:
+        out[0], made[0] = with_padding(out[0], sizes).flatten(0, 1), torch.empty_like(x)
     to = (*made[: len(wide)], made[len(wide) :])
     if kind == "LSTM":
-        back = call("aclnnLstmBackward", x, states, params, *out, *saved, None, *form, None, *to)
+        back = call("aclnnLstmBackward", x, states, params, *out, *saved, sizes, *form, None, *to)
     else:
-        back = call("aclnnGRUBackward", x, params, hx, *out, *saved, None, bias, layers, both,
+        back = call("aclnnGRUBackward", x, params, hx, *out, *saved, sizes, bias, layers, both,
                     batch_first, *to)  # fmt: skip
+    back[0] = back[0].reshape(expected[0].shape)
     close(back, list(expected), slack)
+
+
+def with_padding(x: Tensor, sizes: Tensor) -> Tensor:
+    return x.where((torch.arange(B) < sizes[:, None])[..., None], float("nan"))
 
 
 def test_without_training_nothing_is_saved_and_states_begin_with_zeros():
     x, model = torch.randn(T, B, F), torch.nn.LSTM(F, H)
     y, (h, c) = model(x)
     params = [p.detach() for p in model.parameters()]
-    got = call("aclnnLSTM", x, params, None, None, True, 1, 0.5, False, False, False,
-               *like([y, h, c], x.dtype), *[None] * 7)  # fmt: skip
-    close(got, [y, h, c], SLACK)
+    # Lists may have tensors without dims, as those of torch_npu.
+    for saved in (None, [torch.empty(())]):
+        got = call("aclnnLSTM", x, params, None, None, True, 1, 0.5, False, False, False,
+                   *like([y, h, c], x.dtype), *[saved] * 7)  # fmt: skip
+        close(got[:3], [y, h, c], SLACK)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +97,11 @@ def test_without_training_nothing_is_saved_and_states_begin_with_zeros():
          r"params\[3\] must have shape \[24\], but got \[23\]"),
         ({2: [torch.ones(1, B, H)]}, "hx must have 2 tensors, h0 and c0, but has 1"),
         ({2: [torch.ones(2, B, H)] * 2}, r"[hc]0 must have shape \[1, 3, 6\], but got \[2, 3, 6\]"),
-        ({3: torch.tensor([2, 2])}, "batchSizes must be left out"),
+        ({3: torch.tensor([3, 3])}, "input must have 2 steps, as batchSizes has"),
+        ({3: torch.tensor([2, 2, 2, 2])}, "batchSizes must go down from 3 and stay above 0"),
+        ({3: torch.tensor([3, 1, 2, 1])}, "batchSizes must go down from 3 and stay above 0"),
+        ({3: torch.tensor([3, 3, 3, 0])}, "batchSizes must go down from 3 and stay above 0"),
+        ({3: torch.tensor([3, 3, 3, 3]), 9: True}, "batchFirst must be false with batchSizes"),
         ({5: 0}, "numLayers must be from 1"),
         ({5: 2, 6: 0.5}, "dropout must be 0 in training, but got 0.5"),
         ({13: [torch.empty(T, B, 1)]}, r"iOut\[0\] must have shape"),

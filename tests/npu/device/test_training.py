@@ -70,3 +70,35 @@ def test_batch_norm_in_training_and_evaluation(dims, affine, training):
         results.append([t.detach().cpu() for t in found])
     for found, expected in zip(results[1], results[0], strict=True):
         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_recurrent_layers_outside_training(kind):
+    layer, x = kind(3, 4, num_layers=2, bidirectional=True).eval(), torch.randn(5, 2, 3)
+    with torch.no_grad():
+        expected = layer(x)
+        found = layer.npu()(x.npu())
+    for got, wanted in zip(flat(found), flat(expected), strict=True):
+        torch.testing.assert_close(got.cpu(), wanted)
+
+
+def flat(found) -> list[torch.Tensor]:
+    y, last = found
+    return [y, *(last if isinstance(last, tuple) else [last])]
+
+
+def test_packed_sequences_in_two_layers():
+    """The gradient of packed inputs is torch_npu's: it takes the first rows of the padded one."""
+    layer, x = nn.LSTM(3, 4, num_layers=2, batch_first=True), torch.randn(3, 5, 3)
+    found = []
+    for device in ("cpu", "npu"):
+        there = copy.deepcopy(layer).to(device)
+        packed = nn.utils.rnn.pack_padded_sequence(
+            x.to(device), torch.tensor([4, 3, 1]), batch_first=True
+        )
+        y, last = there(packed)
+        y = nn.utils.rnn.pad_packed_sequence(y, batch_first=True)[0]
+        total = sum((t * t.detach().cos()).sum() for t in (y, *last))
+        found.append([y, *last, *torch.autograd.grad(total, list(there.parameters()))])
+    for wanted, got in zip(*found, strict=True):
+        torch.testing.assert_close(got.cpu(), wanted)

@@ -69,6 +69,19 @@ inline void check_mask(const Tensor& mask) {
   require(fits, "attenMask must be BOOL, UINT8 or INT8, but is ", mask.scalar_type());
 }
 
+// The sequences' lengths from running sums; a sum below the one before stands for none.
+inline Ints lengths_of(const Ints& ends, const char* name, int64_t room) {
+  Ints lengths;
+  int64_t last = 0;
+  for (const int64_t end : ends) {
+    lengths.push_back(end > last ? end - last : 0);
+    last = std::max(last, end);
+  }
+  require(last <= room, name, " must end with the rows of its tensor at most, ", room, ", but has ",
+          last);
+  return lengths;
+}
+
 // Whether heads of q are a multiple of those of k.
 inline void check_groups(int64_t heads, int64_t kv_heads) {
   require(kv_heads > 0 && heads % kv_heads == 0,

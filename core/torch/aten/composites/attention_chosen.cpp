@@ -1,92 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention to chosen keys of one head: the indexer chooses them for each row of the query, sparse
 // attention reads them. Keys may be in pages.
-#include "core/torch/aten/composites/attention.h"
-#include "core/torch/aten/composites/quantised.h"
+#include "core/torch/aten/composites/attention_chosen.h"
 
 namespace openaclnn::aten {
 namespace {
-
-// Where the rows of each sequence lie.
-struct Chosen {
-  Text q_layout, k_layout;
-  Tensor query, key, table, q_lengths, k_lengths;
-  int64_t mode;
-
-  void check() const {
-    require(q_layout == "BSND" || q_layout == "TND", "layoutQuery must be BSND or TND, but got ",
-            q_layout);
-    require(k_layout == "BSND" || k_layout == "TND" || k_layout == "PA_BSND",
-            "the layout of keys must be BSND, TND or PA_BSND, but got ", k_layout);
-    require(mode == 0 || mode == 3, "sparseMode must be 0, all keys, or 3, up to the row, but got ",
-            mode);
-    const int64_t q_rank = q_layout == "TND" ? 3 : 4, k_rank = k_layout == "TND" ? 3 : 4;
-    check_rank(query, "query", q_rank, q_rank);
-    check_rank(key, "key", k_rank, k_rank);
-    require_shape(query.size(-2) > 0, "query must have at least one head, but has shape ",
-                  query.sizes());
-    require_shape(key.size(-2) == 1, "key must have one head, but has shape ", key.sizes());
-    require_shape(key.size(-1) == query.size(-1), "key must have heads of ", query.size(-1),
-                  " as query, but has shape ", key.sizes());
-    require(q_layout != "TND" || has(q_lengths), "actualSeqLengthsQuery must be given with TND");
-    require(k_layout == "BSND" || has(k_lengths), "actualSeqLengths of keys must be given with ",
-            k_layout);
-    if (k_layout == "PA_BSND") check_rank(table, "blockTable", 2, 2);
-  }
-
-  // Sequences as (first row, rows); ends where the layout is TND.
-  std::vector<std::pair<int64_t, int64_t>> rows(const Tensor& x, const Text& layout,
-                                                const Tensor& lengths, const char* name) const {
-    std::vector<std::pair<int64_t, int64_t>> found;
-    const bool packed = layout == "TND";
-    Ints given;
-    if (has(lengths)) given = numbers_in(lengths, name);
-    if (given.empty()) given.assign(static_cast<size_t>(x.size(0)), x.size(1));
-    int64_t begin = 0;
-    for (size_t b = 0; b < given.size(); ++b) {
-      const int64_t count = packed ? given[b] - begin : given[b];
-      const int64_t most = packed                ? x.size(0) - begin
-                           : layout == "PA_BSND" ? table.size(1) * x.size(1)
-                                                 : x.size(1);
-      require(count >= 0 && count <= most, name, " must have lengths from 0 to ", most,
-              ", or ends that ascend with TND, but has ", given[b]);
-      found.emplace_back(packed ? begin : static_cast<int64_t>(b) * x.size(1), count);
-      if (packed) begin = given[b];
-    }
-    return found;
-  }
-
-  // f(first row of the query, its rows, batch, keys)
-  template <class F>
-  void each(F f) const {
-    const auto q = rows(query, q_layout, q_lengths, "actualSeqLengthsQuery");
-    const auto k = rows(key, k_layout, k_lengths, "the lengths of keys");
-    require(q.size() == k.size() &&
-                (q_layout == "TND" || k_layout != "BSND" || query.size(0) == key.size(0)),
-            "query and key must have as many sequences as each other, but have ", q.size(), " and ",
-            k.size());
-    require(q_layout == "TND" || static_cast<int64_t>(q.size()) == query.size(0),
-            "actualSeqLengthsQuery must have ", query.size(0), " numbers, but has ", q.size());
-    require(k_layout != "PA_BSND" || static_cast<int64_t>(k.size()) == table.size(0),
-            "blockTable must have ", k.size(), " rows, but has shape ", table.sizes());
-    for (size_t b = 0; b < q.size(); ++b) f(q[b].first, q[b].second, b, k[b].first, k[b].second);
-  }
-
-  // The rows of one sequence, [L, D].
-  Tensor keys(const Tensor& x, size_t batch, int64_t first, int64_t count) const {
-    if (k_layout != "PA_BSND") return x.flatten(0, -2).slice(0, first, first + count);
-    const int64_t size = x.size(1);
-    const Tensor used = table[static_cast<int64_t>(batch)]
-                            .slice(0, 0, (count + size - 1) / std::max<int64_t>(size, 1))
-                            .to(at::kLong);
-    check_positions(used, "blockTable", x.size(0));
-    return x.index_select(0, used).flatten(0, -2).slice(0, 0, count);
-  }
-  // The keys that row i of the query sees.
-  int64_t seen(int64_t i, int64_t rows, int64_t count) const {
-    return mode == 3 ? std::clamp<int64_t>(count - rows + i + 1, 0, count) : count;
-  }
-};
 
 // ---- the indexer: score[i, j] = sum over heads of w[i, n] relu(q[i, n] k[j]) ----
 
@@ -162,93 +80,39 @@ void quant_lightning_indexer(Tensor query, Tensor key, Tensor weights, Tensor q_
               weights, count, false, indices, nullptr);
 }
 
-// ---- attention: index x is keys x block to (x + 1) block - 1, a list ends at -1 ----
-
-Tensor positions_of(const int32_t* index, int64_t count, int64_t block, int64_t seen) {
-  Ints found;
-  for (int64_t i = 0; i < count && index[i] >= 0; ++i) {
-    if (index[i] >= (seen + block - 1) / block) continue;
-    const int64_t begin = index[i] * block, end = std::min(seen, begin + block);
-    for (int64_t j = begin; j < end; ++j) found.push_back(j);
-  }
-  return at::tensor(found, at::kLong);
-}
+// ---- attention ----
 
 void sparse_flash_v2(Tensor query, Tensor key, Tensor value, Tensor indices, Tensor table,
                      Tensor q_lengths, Tensor k_lengths, Tensor q_rope, Tensor k_rope, Tensor sinks,
                      double scale, int64_t block, Text q_layout, Text k_layout, int64_t mode,
                      int64_t, int64_t, int64_t absorbed, bool has_lse, Out out, Out largest,
                      Out total) {
-  check_real(query, "query");
-  check_real(key, "key");
-  check_real(value, "value");
-  const Chosen c{q_layout, k_layout, query, key, table, q_lengths, k_lengths, mode};
-  c.check();
-  require(block >= 1, "sparseBlockSize must be at least 1, but got ", block);
+  const SparseInputs in{{q_layout, k_layout, query, key, table, q_lengths, k_lengths, mode},
+                        value,
+                        indices,
+                        q_rope,
+                        k_rope,
+                        block};
+  in.check();
   require(absorbed == 0 || absorbed == 2, "attentionMode must be 0 or 2, but got ", absorbed);
-  const at::IntArrayRef k_sizes = key.sizes().slice(0, static_cast<size_t>(key.dim() - 1));
-  const at::IntArrayRef q_sizes = query.sizes().slice(0, static_cast<size_t>(query.dim() - 1));
-  const auto same = [](const Tensor& x, const char* name, at::IntArrayRef sizes) {
-    require_shape(
-        x.defined() && x.dim() > 0 && x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)) == sizes,
-        name, " must have shape ", sizes, " and a size of heads, but got ",
-        x.defined() ? x.sizes() : at::IntArrayRef());
-  };
-  same(value, "value", k_sizes);
-  require(has(q_rope) == has(k_rope), "queryRope and keyRope must be given together");
-  if (has(q_rope)) {
-    same(q_rope, "queryRope", q_sizes);
-    same(k_rope, "keyRope", k_sizes);
-    require_shape(q_rope.size(-1) == k_rope.size(-1), "queryRope and keyRope must have heads of ",
-                  "one size, but have shapes ", q_rope.sizes(), " and ", k_rope.sizes());
-  }
-  const int64_t heads = query.size(-2);
+  const int64_t heads = query.size(-2), tokens = in.tokens();
   if (has(sinks)) check_shape(sinks, "sinks", {heads});
-  check_rank(indices, "sparseIndices", query.dim(), query.dim());
-  Ints expected = q_sizes.vec();
-  expected.back() = 1;
-  expected.push_back(indices.size(-1));
-  check_shape(indices, "sparseIndices", expected);
-  Ints sizes = q_sizes.vec();
-  sizes.push_back(value.size(-1));
+  const Ints sizes = in.like_query(value.size(-1));
   check_shape(out.tensor(), "attentionOut", sizes);
-  const Tensor index = indices.flatten(0, -2).to(at::kInt).contiguous();
-  const auto* chosen = data_of<int32_t>(index);
-  const auto joined = [](const Tensor& x, const Tensor& rope) {
-    const Tensor wide = x.to(at::kFloat);
-    return has(rope) ? at::cat({wide, rope.to(at::kFloat)}, -1) : wide;
-  };
-  const Tensor q = joined(query.flatten(0, -3), has(q_rope) ? q_rope.flatten(0, -3) : q_rope);
-  const Tensor y = at::zeros({q.size(0), heads, value.size(-1)}, at::kFloat);
-  const Tensor most = at::full({q.size(0), heads}, kLowest, at::kFloat);
-  const Tensor sum = at::zeros({q.size(0), heads}, at::kFloat);
-  c.each([&](int64_t first, int64_t rows, size_t batch, int64_t from, int64_t count) {
-    const Tensor k = c.keys(key, batch, from, count), v = c.keys(value, batch, from, count);
-    const Tensor rope = has(k_rope) ? c.keys(k_rope, batch, from, count) : Tensor();
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t t = first + i;
-      const Tensor used =
-          positions_of(chosen + t * index.size(1), index.size(1), block, c.seen(i, rows, count));
-      if (used.numel() == 0) continue;
-      Sequence s;
-      s.q = q[t].unsqueeze(1);
-      s.k = joined(k.index_select(0, used), has(rope) ? rope.index_select(0, used) : rope)
-                .unsqueeze(0);
-      s.v = v.index_select(0, used).to(at::kFloat).unsqueeze(0);
-      s.scale = scale;
-      if (has(sinks)) s.sink = sinks.to(at::kFloat);
-      const Attended found = attend(s);
-      y[t].copy_(found.out.squeeze(1));
-      most[t].copy_(found.largest.squeeze(1));
-      sum[t].copy_(found.total.squeeze(1));
-    }
+  const Tensor y = at::zeros({tokens, heads, value.size(-1)}, at::kFloat);
+  const Tensor most = at::full({tokens, heads}, kLowest, at::kFloat);
+  const Tensor sum = at::zeros({tokens, heads}, at::kFloat);
+  in.each_row(scale, [&](int64_t t, const Tensor&, Sequence& s) {
+    if (has(sinks)) s.sink = sinks.to(at::kFloat);
+    const Attended found = attend(s);
+    y[t].copy_(found.out.squeeze(1));
+    most[t].copy_(found.largest.squeeze(1));
+    sum[t].copy_(found.total.squeeze(1));
   });
   out = y.reshape(sizes);
   if (!has_lse) return;
-  Ints statistics{query.size(0), 1, query.size(1), heads};
-  if (q_layout == "TND") statistics = {1, query.size(0), heads};
-  largest = most.reshape(statistics);
-  total = sum.reshape(statistics);
+  largest = most.reshape(in.statistics());
+  total = sum.reshape(in.statistics());
 }
 
 void sparse_flash(Tensor query, Tensor key, Tensor value, Tensor indices, Tensor table,
@@ -260,6 +124,55 @@ void sparse_flash(Tensor query, Tensor key, Tensor value, Tensor indices, Tensor
                   largest, total);
 }
 
+// Rows of a cache are numbers of INT8, the rotated part as in query, and a FLOAT scale for each
+// tile of the numbers.
+void quant_sparse_flash_v2(Tensor query, Tensor key, Tensor value, Tensor indices, Tensor k_scale,
+                           Tensor v_scale, Tensor table, Tensor q_lengths, Tensor k_lengths,
+                           Tensor sinks, double scale, int64_t k_quant, int64_t v_quant,
+                           int64_t block, Text q_layout, Text k_layout, int64_t mode,
+                           int64_t before, int64_t after, int64_t absorbed, int64_t repo,
+                           int64_t tile, int64_t rotated, Out out) {
+  require(!has(k_scale) && !has(v_scale), "keyDequantScale and valueDequantScale must be NULL: ",
+          "the scales are in the rows of key");
+  require(k_quant == 2 && v_quant == 2 && repo == 1 && absorbed == 2, "keyQuantMode and ",
+          "valueQuantMode must be 2, a scale for each tile, quantScaleRepoMode 1 and ",
+          "attentionMode 2, but are ", k_quant, ", ", v_quant, ", ", repo, " and ", absorbed);
+  check_real(query, "query");
+  check_rank(query, "query", 3, 4);
+  check_rank(key, "key", 3, 4);
+  check_shape(value, "value", key.sizes());
+  require(key.scalar_type() == at::kChar, "key must be INT8, but is ", key.scalar_type());
+  const int64_t n = query.size(-1) - rotated, part = rotated * query.element_size();
+  require(rotated >= 0 && n > 0 && tile > 0 && n % tile == 0,
+          "query must have heads of a multiple ", "of tileSize, ", tile, ", and of ropeHeadDim, ",
+          rotated, ", but has shape ", query.sizes());
+  require_shape(key.size(-1) == n + part + n / tile * 4, "key must have rows of ",
+                n + part + n / tile * 4, " bytes: numbers, rotated part and scales, but has shape ",
+                key.sizes());
+  const Tensor scales = key.narrow(-1, n + part, n / tile * 4).contiguous().view(at::kFloat);
+  const Tensor numbers =
+      (key.narrow(-1, 0, n).to(at::kFloat).unflatten(-1, {n / tile, tile}) * scales.unsqueeze(-1))
+          .flatten(-2);
+  Tensor q_rope, k_rope;
+  if (rotated > 0) {
+    q_rope = query.narrow(-1, n, rotated);
+    k_rope = key.narrow(-1, n, part).contiguous().view(query.scalar_type());
+  }
+  sparse_flash_v2(query.narrow(-1, 0, n), numbers, numbers, indices, table, q_lengths, k_lengths,
+                  q_rope, k_rope, sinks, scale, block, q_layout, k_layout, mode, before, after,
+                  absorbed, false, out, Out(Tensor(), "softmaxMax"), Out(Tensor(), "softmaxSum"));
+}
+
+void quant_sparse_flash(Tensor query, Tensor key, Tensor value, Tensor indices, Tensor k_scale,
+                        Tensor v_scale, Tensor table, Tensor q_lengths, Tensor k_lengths,
+                        double scale, int64_t k_quant, int64_t v_quant, int64_t block,
+                        Text q_layout, Text k_layout, int64_t mode, int64_t before, int64_t after,
+                        int64_t absorbed, int64_t repo, int64_t tile, int64_t rotated, Out out) {
+  quant_sparse_flash_v2(query, key, value, indices, k_scale, v_scale, table, q_lengths, k_lengths,
+                        {}, scale, k_quant, v_quant, block, q_layout, k_layout, mode, before, after,
+                        absorbed, repo, tile, rotated, out);
+}
+
 }  // namespace
 
 const Composite chosen_attention_composites[] = {
@@ -267,6 +180,8 @@ const Composite chosen_attention_composites[] = {
     ENTRY(quant_lightning_indexer),
     ENTRY(sparse_flash),
     ENTRY(sparse_flash_v2),
+    ENTRY(quant_sparse_flash),
+    ENTRY(quant_sparse_flash_v2),
     {},
 };
 

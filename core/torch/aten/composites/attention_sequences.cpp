@@ -8,19 +8,6 @@ namespace {
 // A bias of the distance alone may be given as its last 1024 rows, the last of which is all of it.
 constexpr int64_t kCompressed = 1024;
 
-// The sequences' lengths from running sums; a sum below the one before stands for none.
-Ints lengths_of(const Ints& ends, const char* name, int64_t room) {
-  Ints lengths;
-  int64_t last = 0;
-  for (const int64_t end : ends) {
-    lengths.push_back(std::max<int64_t>(0, end - last));
-    last = std::max(last, end);
-  }
-  require(last <= room, name, " must end with the rows of its tensor at most, ", room, ", but has ",
-          last);
-  return lengths;
-}
-
 // Batch, heads, sequence, head size, a view; heads 0: as many as the head size leaves.
 Tensor four_dims(const Tensor& x, const char* name, const Text& layout, int64_t heads,
                  int64_t head_size = 0) {

@@ -31,6 +31,11 @@ inline Ints numbers_in(const Tensor& tensor, const char* name) {
   return {wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel()};
 }
 
+// A list of numbers as a tensor; undefined where it is empty.
+inline Tensor list_of(const Ints& numbers) {
+  return numbers.empty() ? Tensor() : at::tensor(numbers, at::kLong);
+}
+
 inline void check_rank(const Tensor& tensor, const char* name, int64_t low, int64_t high) {
   check_given(tensor, name);
   const int64_t rank = tensor.dim();

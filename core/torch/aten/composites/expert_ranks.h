@@ -8,8 +8,8 @@
 
 namespace openaclnn::aten {
 
-// The documented maxima; ids of experts are INT32.
-constexpr int64_t kMostExperts = 1024, kMostShared = 4, kMostUnowned = INT32_MAX;
+// A limit of this library, for its tables of counts (ranks x experts); ids of experts are INT32.
+constexpr int64_t kMostExperts = 1 << 16, kMostUnowned = INT32_MAX;
 
 // The attributes that all versions have.
 struct Experts {
@@ -30,9 +30,9 @@ struct Experts {
     require(global_rows >= 0, "globalBs must be at least 0, but got ", global_rows);
     require(0 <= shared_ranks && shared_ranks < world, "sharedExpertRankNum must be in [0, ", world,
             "), but got ", shared_ranks);
-    require(count <= kMostExperts && shared <= kMostShared, "moeExpertNum must be at most ",
-            kMostExperts, " and sharedExpertNum at most ", kMostShared, ", but are ", count,
-            " and ", shared);
+    require(count <= kMostExperts && 0 <= shared && shared <= kMostExperts,
+            "moeExpertNum and sharedExpertNum must be at most ", kMostExperts,
+            " and not negative, but are ", count, " and ", shared);
     require(count > 0 && count % (world - shared_ranks) == 0, "moeExpertNum must be divisible by ",
             world - shared_ranks, ", the ranks that have experts, but got ", count);
     require(shared_ranks == 0 || (shared > 0 && shared_ranks % shared == 0),

@@ -5,8 +5,6 @@
 namespace openaclnn::aten {
 namespace {
 
-Tensor list_of(const Ints& ends) { return ends.empty() ? Tensor() : at::tensor(ends, at::kLong); }
-
 void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tensors offset,
                     Tensors antiquant_scale, Tensors antiquant_offset, Ints groups, int64_t split,
                     Tensors out) {

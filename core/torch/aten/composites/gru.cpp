@@ -8,7 +8,7 @@ namespace openaclnn::aten {
 
 GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
                    const Tensor& bias_input, const Tensor& bias_hidden, const Tensor& h0,
-                   const Text& order, const Text& direction) {
+                   const Tensor& mask, const Text& order, const Text& direction) {
   const bool r_first = order == "rzh";
   check_weights(weight_input, weight_hidden, 3);
   check_bias(bias_input, weight_hidden);
@@ -28,7 +28,8 @@ GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& we
     const Tensor r = at::sigmoid(r_first ? a[0] + b[0] : a[1] + b[1]);
     const Tensor z = at::sigmoid(r_first ? a[1] + b[1] : a[0] + b[0]);
     const Tensor n = at::tanh(a[2] + r * b[2]);
-    h = (1 - z) * n + z * h;
+    const Tensor next = (1 - z) * n + z * h;
+    h = mask.defined() ? at::lerp(h, next, mask[t]) : next;
     const Tensor step[] = {h, z, r, n, b[2]};
     for (size_t k = 0; k < 5; ++k) all[k][t].copy_(step[k]);
   }
@@ -38,7 +39,7 @@ GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& we
 GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
                          const Tensor& h0, const Tensor& h, const Tensor& dy, const Tensor& dh_last,
                          const Tensor& z, const Tensor& r, const Tensor& n, const Tensor& m,
-                         const Text& order, const Text& direction) {
+                         const Tensor& mask, const Text& order, const Text& direction) {
   const bool r_first = order == "rzh";
   check_weights(weight_input, weight_hidden, 3);
   const int64_t hidden = weight_hidden.size(0);
@@ -54,6 +55,8 @@ GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tens
     const Tensor before = k > 0 ? wide(h[order_of_steps[k - 1]]) : first;
     const Tensor zt = wide(z[t]), rt = wide(r[t]), nt = wide(n[t]), mt = wide(m[t]);
     if (dy.defined()) dh = dh + wide(dy[t]);
+    Tensor kept;  // the gradient that passes a step which the mask leaves out
+    if (mask.defined()) kept = dh * (1 - mask[t]), dh = dh * mask[t];
     const Tensor da = dh * (1 - zt) * (1 - nt * nt);
     const Tensor dz = dh * (before - nt) * zt * (1 - zt);
     const Tensor dr = da * mt * rt * (1 - rt);
@@ -65,6 +68,7 @@ GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tens
     sum_bh += d_hidden.sum(0);
     all_dx[t].copy_(at::matmul(d_input, wi.t()));
     dh = dh * zt + at::matmul(d_hidden, wh.t());
+    if (mask.defined()) dh = dh + kept;
   }
   return {sum_wi, sum_wh, sum_bi, sum_bh, all_dx, dh};
 }
@@ -82,8 +86,8 @@ void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input,
          Text gate_order, bool reset_after, Text direction) {
   must_be_absent("seq_length", lengths);
   check_order(gate_order, reset_after);
-  const GruSteps all =
-      gru_steps(x, weight_input, weight_hidden, bias_input, bias_hidden, h0, gate_order, direction);
+  const GruSteps all = gru_steps(x, weight_input, weight_hidden, bias_input, bias_hidden, h0, {},
+                                 gate_order, direction);
   y = all.h, h_out = all.h, z_out = all.z, r_out = all.r, n_out = all.n, m_out = all.m;
 }
 
@@ -95,7 +99,7 @@ void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tenso
   must_be_absent("mask", mask);
   check_order(gate_order, reset_after);
   const GruGradient sum = gru_backward(x, weight_input, weight_hidden, h0, h, dy, dh_last, z, r, n,
-                                       m, gate_order, direction);
+                                       m, {}, gate_order, direction);
   dweight_input = sum.weight_input, dweight_hidden = sum.weight_hidden;
   dbias_input = sum.bias_input, dbias_hidden = sum.bias_hidden, dx = sum.x, dh_first = sum.h;
 }

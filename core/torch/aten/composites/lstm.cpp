@@ -84,9 +84,13 @@ Tensor steps_that_count(const Tensor (&gates)[5]) {
   return number_in<bool>(left_out.any()) ? left_out.logical_not().to(at::kFloat) : Tensor();
 }
 
-Tensor mask_in(const Tensor& lengths, const Tensor (&gates)[5]) {
-  const Tensor mask = mask_of(lengths, gates[0]);
-  return mask.defined() ? mask : steps_that_count(gates);
+Tensor mask_in(const Tensor& lengths, const Tensor (&gates)[5], const Text& direction) {
+  Tensor mask = mask_of(lengths, gates[0]);
+  if (!mask.defined()) mask = steps_that_count(gates);
+  require(!mask.defined() || direction == "UNIDIRECTIONAL",
+          "direction must be UNIDIRECTIONAL for the gradient of packed sequences, but got ",
+          direction);
+  return mask;
 }
 
 }  // namespace
@@ -101,10 +105,6 @@ LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
   const int64_t hidden = weight_hidden.size(0), features = weight_input.size(0);
   const Ints shape = {gates[0].size(0), gates[0].size(1), hidden};
   const Tensor x = wide(given_x).reshape({shape[0], shape[1], features});
-  if (mask.defined() && direction != "UNIDIRECTIONAL")
-    throw Refusal(
-        "direction must be UNIDIRECTIONAL for the gradient of packed sequences, but got " +
-        direction);
   const Tensor all_h = wide(h).reshape(shape), all_c = wide(c).reshape(shape);
   const Tensor wi = wide(weight_input).t(), wh = wide(weight_hidden).t();
   const Tensor first_h = state(h0, x, hidden), first_c = state(c0, x, hidden);
@@ -159,9 +159,9 @@ void lstm_grad(Tensor x, Tensor w, Tensor, Tensor, Tensor h0, Tensor c0, Tensor 
   must_be_absent("mask", mask);
   const int64_t features = x.size(2);
   const Tensor gates[] = {i, j, f, o, tanh_c};
-  const LstmGradient sum =
-      lstm_backward(x, w.narrow(0, 0, features), w.narrow(0, features, w.size(0) - features), h0,
-                    c0, h, c, dy, dh, dc, gates, mask_in(lengths, gates), gate_order, direction);
+  const LstmGradient sum = lstm_backward(
+      x, w.narrow(0, 0, features), w.narrow(0, features, w.size(0) - features), h0, c0, h, c, dy,
+      dh, dc, gates, mask_in(lengths, gates, direction), gate_order, direction);
   dw = at::cat({sum.weight_input, sum.weight_hidden}, 0);
   db = sum.bias, dx = sum.x, dh_first = sum.h, dc_first = sum.c;
 }
@@ -174,7 +174,7 @@ void lstm_grad_v2(Tensor x, Tensor wi, Tensor wh, Tensor, Tensor h0, Tensor c0, 
   must_be_absent("mask", mask);
   const Tensor gates[] = {i, j, f, o, tanh_c};
   const LstmGradient sum = lstm_backward(x, wi, wh, h0, c0, h, c, dy, dh, dc, gates,
-                                         mask_in(lengths, gates), gate_order, direction);
+                                         mask_in(lengths, gates, direction), gate_order, direction);
   dwi = sum.weight_input, dwh = sum.weight_hidden, db = sum.bias, dx = sum.x;
   dh_first = sum.h, dc_first = sum.c;
 }

@@ -93,13 +93,14 @@ LstmGradient lstm_backward(const Tensor& x, const Tensor& weight_input, const Te
                            const Tensor (&gates)[5], const Tensor& mask, const Text& gate_order,
                            const Text& direction);
 
-// Each [T, B, H]; m is h W + b of the candidate.
+// Each [T, B, H]; m is h W + b of the candidate. A mask has 0 at the steps that are left out,
+// where h stays.
 struct GruSteps {
   Tensor h, z, r, n, m;
 };
 GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
                    const Tensor& bias_input, const Tensor& bias_hidden, const Tensor& h0,
-                   const Text& order, const Text& direction);
+                   const Tensor& mask, const Text& order, const Text& direction);
 
 struct GruGradient {
   Tensor weight_input, weight_hidden, bias_input, bias_hidden, x, h;
@@ -107,6 +108,6 @@ struct GruGradient {
 GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
                          const Tensor& h0, const Tensor& h, const Tensor& dy, const Tensor& dh_last,
                          const Tensor& z, const Tensor& r, const Tensor& n, const Tensor& m,
-                         const Text& order, const Text& direction);
+                         const Tensor& mask, const Text& order, const Text& direction);
 
 }  // namespace openaclnn::aten

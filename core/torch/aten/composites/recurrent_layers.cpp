@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM and GRU of several layers and both directions, with the parameters of torch.nn.LSTM and GRU,
 // their gradients, and the cell alone.
-#include "core/torch/aten/composites/recurrent.h"
+#include "core/torch/aten/composites/recurrent_packed.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -18,8 +18,6 @@ class Layers {
         step_(has_bias ? 4 : 2),
         directions_(bidirectional ? 2 : 1),
         batch_first_(batch_first) {
-    must_be_absent("batchSizes", batches);
-    check_rank(input, "input", 3, 3);
     require(layers >= 1 && layers <= 1 << 20, "numLayers must be from 1 to ", 1 << 20, ", but got ",
             layers);
     require(dropout == 0 || !train || layers == 1, "dropout must be 0 in training, but got ",
@@ -28,7 +26,11 @@ class Layers {
     require(params.size() == cells_ * step_, "params must have ", cells_ * step_,
             " tensors for the cells of ", cells_, " layers and directions, but has ",
             params.size());
-    x_ = wide(batch_first ? input.transpose(0, 1) : input);
+    if (is_there(batches)) {
+      require(!batch_first, "batchFirst must be false with batchSizes, but is true");
+      mask_ = packed_mask(input, batches);
+    }
+    x_ = wide(steps_of(input, "input"));
     check_rank(params[1], "params[1]", 2, 2);
     hidden_ = params[1].size(1);
     for (size_t cell = 0; cell < cells_; ++cell) {
@@ -69,19 +71,34 @@ class Layers {
   Tensor of_direction(const Tensor& dy, size_t direction) const {
     return dy.defined() ? dy.narrow(2, static_cast<int64_t>(direction) * hidden_, hidden_) : dy;
   }
-  // In the caller's order of dims, and back.
-  Tensor arranged(const Tensor& y) const {
-    return y.defined() && batch_first_ ? y.transpose(0, 1) : y;
+  // [T, B, H], 1 for the steps of packed sequences and 0 for padding; undefined without them.
+  Tensor mask() const {
+    return mask_.defined() ? mask_.expand({x_.size(0), x_.size(1), hidden_}) : mask_;
   }
-  void check_saved(const Tensors& list, const char* name) const {
+  // [T, B, features] of what the caller has in another order of dims, or packed.
+  Tensor steps_of(const Tensor& given, const char* name) const {
+    if (mask_.defined()) return without_padding(given, mask_, name);
+    check_rank(given, name, 3, 3);
+    return batch_first_ ? given.transpose(0, 1) : given;
+  }
+  // In the caller's order of dims; packed sequences may have [T B, features].
+  void put_steps(const Out& out, const Tensor& y) const {
+    const bool flat = mask_.defined() && out.tensor().defined() && out.tensor().dim() == 2;
+    out = batch_first_ ? y.transpose(0, 1) : flat ? y.flatten(0, 1) : y;
+  }
+  void check_saved(const Tensors& list, const char* name, bool may_lack = false) const {
     require(list.size() == cells_, name, " must have ", cells_,
             " tensors, one for each layer and direction, but has ", list.size());
     for (size_t i = 0; i < cells_; ++i)
-      check_shape(list[i], c10::str(name, "[", i, "]").c_str(), {x_.size(0), x_.size(1), hidden_});
+      if (!may_lack || is_there(list[i]))
+        check_shape(list[i], c10::str(name, "[", i, "]").c_str(),
+                    {x_.size(0), x_.size(1), hidden_});
   }
-  void check_output_gradient(const Tensor& dy) const {
-    if (dy.defined())
-      check_shape(dy, "dy", {x_.size(0), x_.size(1), hidden_ * static_cast<int64_t>(directions_)});
+  Tensor output_gradient(const Tensor& given) const {
+    if (!given.defined()) return {};
+    const Tensor dy = steps_of(given, "dy");
+    check_shape(dy, "dy", {x_.size(0), x_.size(1), hidden_ * static_cast<int64_t>(directions_)});
+    return dy;
   }
   void check_gradients(const Tensors& list) const {
     require(list.size() == params_.size(), "dparams must have ", params_.size(),
@@ -100,7 +117,7 @@ class Layers {
   size_t step_, directions_, cells_ = 0;
   bool batch_first_;
   int64_t hidden_ = 0;
-  Tensor x_;
+  Tensor x_, mask_;
 };
 
 // Runs the cells of a layer on the same input; their results side by side are the next one.
@@ -137,15 +154,16 @@ Tensor run_back(const Layers& layers, const Tensors& saved_h, Tensor dy, const C
   return dy;
 }
 
-// In training the steps are saved; otherwise the lists may be NULL or empty.
+// In training the steps are saved; otherwise the lists may be NULL or empty, or have tensors without
+// dims, as those of torch_npu.
 struct Saved {
   const Tensors& list;
   const char* name;
   void check(const Layers& layers) const {
-    if (!list.empty()) layers.check_saved(list, name);
+    if (!list.empty()) layers.check_saved(list, name, true);
   }
   void put_at(size_t cell, const Tensor& steps) const {
-    if (!list.empty()) put(list[cell], steps, name);
+    if (!list.empty() && is_there(list[cell])) put(list[cell], steps, name);
   }
 };
 
@@ -161,19 +179,20 @@ void lstm_layers(Tensor input, Tensors params, Tensors hx, Tensor batches, bool 
   for (const Saved& list : saved) list.check(layers);
   const Tensor h0 = hx.empty() ? Tensor() : hx[0], c0 = hx.empty() ? Tensor() : hx[1];
   Tensors h, c;
-  output = layers.arranged(run_layers(layers, [&](size_t cell, const Tensor& x) {
+  const Tensor y = run_layers(layers, [&](size_t cell, const Tensor& x) {
     Tensor bias = layers.bias(cell, 0);
     if (bias.defined()) bias = bias + layers.bias(cell, 1);
     const LstmSteps all =
-        lstm_steps(x, layers.weight_input(cell), layers.weight_hidden(cell), bias, {},
+        lstm_steps(x, layers.weight_input(cell), layers.weight_hidden(cell), bias, layers.mask(),
                    layers.of_cell(h0, "h0", cell), layers.of_cell(c0, "c0", cell), LSTM_ORDER, 0,
                    layers.direction(cell));
     const Tensor steps[] = {all.i, all.j, all.f, all.o, all.h, all.c, all.tanh_c};
     for (size_t k = 0; k < 7; ++k) saved[k].put_at(cell, steps[k]);
     h.push_back(layers.last(cell, all.h));
     c.push_back(layers.last(cell, all.c));
-    return all.h;
-  }));
+    return all.y;
+  });
+  layers.put_steps(output, y);
   hy = at::stack(h);
   cy = at::stack(c);
 }
@@ -195,23 +214,23 @@ void lstm_layers_grad(Tensor input, Tensors hx, Tensors params, Tensor dy, Tenso
                                    {&tanh_c, "tanhc"}})
     layers.check_saved(*list, name);
   layers.check_gradients(dparams);
-  const Tensor arranged = layers.arranged(dy);
-  layers.check_output_gradient(arranged);
   Tensors first_h(layers.cells()), first_c(layers.cells());
-  dx = layers.arranged(
-      run_back(layers, h, arranged, [&](size_t cell, const Tensor& x, const Tensor& gradient) {
+  const Tensor found = run_back(
+      layers, h, layers.output_gradient(dy),
+      [&](size_t cell, const Tensor& x, const Tensor& gradient) {
         const LstmGradient sum = lstm_backward(
             x, layers.weight_input(cell), layers.weight_hidden(cell),
             layers.of_cell(hx[0], "h0", cell), layers.of_cell(hx[1], "c0", cell), h[cell], c[cell],
             gradient, layers.of_cell(dh, "dh", cell), layers.of_cell(dc, "dc", cell),
-            {i[cell], g[cell], f[cell], o[cell], tanh_c[cell]}, {}, LSTM_ORDER,
+            {i[cell], g[cell], f[cell], o[cell], tanh_c[cell]}, layers.mask(), LSTM_ORDER,
             layers.direction(cell));
         layers.put_gradients(dparams, cell,
                              {sum.weight_input.t(), sum.weight_hidden.t(), sum.bias, sum.bias});
         first_h[cell] = sum.h;
         first_c[cell] = sum.c;
         return sum.x;
-      }));
+      });
+  layers.put_steps(dx, found);
   dh_first = at::stack(first_h);
   dc_first = at::stack(first_c);
 }
@@ -226,15 +245,17 @@ void gru_layers(Tensor input, Tensors params, Tensor hx, Tensor batches, bool ha
       {r_out, "rOut"}, {z_out, "zOut"}, {n_out, "nOut"}, {m_out, "hnOut"}, {h_out, "hOut"}};
   for (const Saved& list : saved) list.check(layers);
   Tensors h;
-  output = layers.arranged(run_layers(layers, [&](size_t cell, const Tensor& x) {
-    const GruSteps all = gru_steps(
-        x, layers.weight_input(cell), layers.weight_hidden(cell), layers.bias(cell, 0),
-        layers.bias(cell, 1), layers.of_cell(hx, "hx", cell), GRU_ORDER, layers.direction(cell));
+  const Tensor y = run_layers(layers, [&](size_t cell, const Tensor& x) {
+    const GruSteps all =
+        gru_steps(x, layers.weight_input(cell), layers.weight_hidden(cell), layers.bias(cell, 0),
+                  layers.bias(cell, 1), layers.of_cell(hx, "hx", cell), layers.mask(), GRU_ORDER,
+                  layers.direction(cell));
     const Tensor steps[] = {all.r, all.z, all.n, all.m, all.h};
     for (size_t k = 0; k < 5; ++k) saved[k].put_at(cell, steps[k]);
     h.push_back(layers.last(cell, all.h));
-    return all.h;
-  }));
+    return layers.mask().defined() ? all.h * layers.mask() : all.h;
+  });
+  layers.put_steps(output, y);
   hy = at::stack(h);
 }
 
@@ -248,21 +269,21 @@ void gru_layers_grad(Tensor input, Tensors params, Tensor hx, Tensor dy, Tensor 
        {std::pair(&r, "r"), {&z, "z"}, {&n, "n"}, {&m, "h_n"}, {&h, "h"}})
     layers.check_saved(*list, name);
   layers.check_gradients(dparams);
-  const Tensor arranged = layers.arranged(dy);
-  layers.check_output_gradient(arranged);
   Tensors first(layers.cells());
-  dx = layers.arranged(
-      run_back(layers, h, arranged, [&](size_t cell, const Tensor& x, const Tensor& gradient) {
+  const Tensor found = run_back(
+      layers, h, layers.output_gradient(dy),
+      [&](size_t cell, const Tensor& x, const Tensor& gradient) {
         const GruGradient sum = gru_backward(
             x, layers.weight_input(cell), layers.weight_hidden(cell),
             layers.of_cell(hx, "hx", cell), h[cell], gradient, layers.of_cell(dh, "dh", cell),
-            z[cell], r[cell], n[cell], m[cell], GRU_ORDER, layers.direction(cell));
+            z[cell], r[cell], n[cell], m[cell], layers.mask(), GRU_ORDER, layers.direction(cell));
         layers.put_gradients(
             dparams, cell,
             {sum.weight_input.t(), sum.weight_hidden.t(), sum.bias_input, sum.bias_hidden});
         first[cell] = sum.h;
         return sum.x;
-      }));
+      });
+  layers.put_steps(dx, found);
   dh_first = at::stack(first);
 }
 
