@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,6 +83,12 @@ def test_pages_say_how_many_functions_aten_computes():
     assert {page: count for page, count in found.items() if count} == saying
     page = (ROOT / "docs" / "howto" / "npu_device.md").read_text(encoding="utf-8")
     assert [len(pattern.findall(page)) for pattern in (refresh.ROWS, refresh.TYPES)] == [1, 1]
+
+
+def test_what_products_refuse_is_the_page_of_the_entries():
+    tool = ROOT / "tools" / "docs" / refresh.WRITTEN["product_rules"]
+    page = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True).stdout
+    assert page == (ROOT / "docs" / "reference" / "product_rules.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_of_the_tests_names_every_folder():
