@@ -40,7 +40,7 @@ IValue attribute(const TypedCall& call, const Parameter& parameter) {
       default: return a.reals[0];
     }
   }
-  if (parameter.nullable) return {};
+  if (parameter.limits.nullable) return {};
   throw Refusal("the attribute " + std::string(parameter.name) + " is missing");
 }
 

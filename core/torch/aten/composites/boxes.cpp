@@ -33,14 +33,14 @@ Dual operator*(const Dual& a, double b) { return {a.value * b, a.partials * b}; 
 
 Tensor lower(const Tensor& a, const Tensor& b) { return at::minimum(a, b); }
 Tensor upper(const Tensor& a, const Tensor& b) { return at::maximum(a, b); }
-Tensor positive(const Tensor& a) { return a.clamp_min(0); }
+Tensor above_zero(const Tensor& a) { return a.clamp_min(0); }
 Dual lower(const Dual& a, const Dual& b) {
   return {lower(a.value, b.value), at::where(a.value <= b.value, a.partials, b.partials)};
 }
 Dual upper(const Dual& a, const Dual& b) {
   return {upper(a.value, b.value), at::where(a.value >= b.value, a.partials, b.partials)};
 }
-Dual positive(const Dual& a) { return {positive(a.value), a.partials * (a.value > 0)}; }
+Dual above_zero(const Dual& a) { return {above_zero(a.value), a.partials * (a.value > 0)}; }
 
 constexpr double kEps = 1e-9;
 
@@ -64,8 +64,8 @@ struct Overlap {
   T iou, both, either;  // the areas of the intersection and of the union
 
   Overlap(const Box<T>& a, const Box<T>& b, bool iof)
-      : both(positive(lower(a.x1, b.x1) - upper(a.x0, b.x0)) *
-             positive(lower(a.y1, b.y1) - upper(a.y0, b.y0))),
+      : both(above_zero(lower(a.x1, b.x1) - upper(a.x0, b.x0)) *
+             above_zero(lower(a.y1, b.y1) - upper(a.y0, b.y0))),
         either(a.area() + b.area() - both) {
     iou = both / ((iof ? b.area() : either) + kEps);
   }

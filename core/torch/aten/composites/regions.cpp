@@ -38,8 +38,9 @@ struct Regions {
   void each(const Ints& image, F f) const {
     check_rank(rois, "rois", 2, 2);
     check_shape(rois, "rois", {rois.size(0), 5});
-    require(rows > 0 && columns > 0 && samples >= 0, "pooled_height and pooled_width must be above",
-            " 0 and sample_num at least 0, but are ", rows, ", ", columns, " and ", samples);
+    require(rows > 0 && columns > 0 && samples >= 0 && samples < 1 << 16,
+            "pooled_height and pooled_width must be above 0 and sample_num in [0, 65535], but are ",
+            rows, ", ", columns, " and ", samples);
     require(end_mode == 0 || end_mode == 1, "roi_end_mode must be 0 or 1, but is ", end_mode);
     need_data(rois);
     const Tensor r = rois.to(at::kDouble).contiguous();
@@ -54,7 +55,8 @@ struct Regions {
         const double count = std::ceil(extent / static_cast<double>(cells));
         require(count < 1 << 16, "rois must have at most 65535 samples for each cell, but row ", k,
                 " reaches from ", first, " to ", last);
-        const int64_t taken = samples > 0 ? samples : std::max<int64_t>(count, 1);
+        const int64_t taken =
+            samples > 0 ? samples : std::max<int64_t>(static_cast<int64_t>(count), 1);
         return cell_weights(start, extent, cells, taken, size);
       };
       f(k, static_cast<int64_t>(roi[0]), axis(roi[2], roi[4], rows, image[2]),
