@@ -140,9 +140,12 @@ void conv_tbc_backward(Tensor gradient, Tensor input, Tensor weight, Tensor bias
 // strides and dilations have numbers for N, C and the spatial dims; pads a pair for each of these.
 struct TypedWindow {
   Ints steps, pads, gaps;
+  int64_t groups;
 
-  TypedWindow(const Ints& strides, Ints edges, const Ints& dilations, const Text& format)
-      : pads(std::move(edges)) {
+  TypedWindow(const Ints& strides, Ints edges, const Ints& dilations, const Text& format,
+              std::optional<int64_t> count)
+      : pads(std::move(edges)), groups(count.value_or(1)) {
+    require(groups >= 1, "groups must be at least 1, but is ", groups);
     require(format == "NCHW" || format == "NCDHW", "data_format must be NCHW or NCDHW, but is ",
             format);
     const size_t rank = format.size();
@@ -170,8 +173,7 @@ struct TypedWindow {
   }
 
   // The gradient of an input of that shape, which is also the transposed convolution.
-  Tensor transposed(const Tensor& x, const Tensor& filter, const Ints& shape,
-                    int64_t groups) const {
+  Tensor transposed(const Tensor& x, const Tensor& filter, const Ints& shape) const {
     Ints more;
     for (size_t i = 0; i < count(); ++i) {
       const auto dim = static_cast<int64_t>(i) + 2;
@@ -201,48 +203,51 @@ Tensor of_channels(const Tensor& bias, int64_t rank) {
 }
 
 void conv_by_type(Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads, Ints dilations,
-                  int64_t groups, Text data_format, Out out) {
-  const TypedWindow w(strides, std::move(pads), dilations, data_format);
+                  std::optional<int64_t> groups, Text data_format, Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
   w.check(x, "x");
   const Tensor padded = w.padded(x);
-  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), groups};
+  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups};
   const Ints shape = window.shape(padded, filter);
   check_shape(out.tensor(), "y", shape);
   check_optional(bias, "bias", {shape[1]});
   if (x.is_meta()) return;
-  out = at::convolution(padded, filter, bias, w.steps, w.zeros(), w.gaps, false, w.zeros(), groups);
+  out =
+      at::convolution(padded, filter, bias, w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups);
 }
 
 // The shape is that of y: output_padding names it a second time.
 void conv_transpose_by_type(Tensor, Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads,
-                            Ints dilations, int64_t groups, Text data_format, Out out) {
-  const TypedWindow w(strides, std::move(pads), dilations, data_format);
+                            Ints dilations, std::optional<int64_t> groups, Text data_format,
+                            Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
   w.check(x, "x");
   w.check(out.tensor(), "y");
-  const Tensor y = w.transposed(x, filter, out.tensor().sizes().vec(), groups);
+  const Tensor y = w.transposed(x, filter, out.tensor().sizes().vec());
   check_optional(bias, "bias", {y.size(1)});
   out = bias.defined() ? y + of_channels(bias, y.dim()) : y;
 }
 
 void conv_backprop_input(Tensor size, Tensor filter, Tensor gradient, Ints strides, Ints pads,
-                         Ints dilations, int64_t groups, Text data_format, Out out) {
+                         Ints dilations, std::optional<int64_t> groups, Text data_format, Out out) {
   conv_transpose_by_type(std::move(size), std::move(gradient), std::move(filter), {},
                          std::move(strides), std::move(pads), std::move(dilations), groups,
                          std::move(data_format), std::move(out));
 }
 
 void conv_backprop_filter(Tensor x, Tensor, Tensor gradient, Ints strides, Ints pads,
-                          Ints dilations, int64_t groups, Text data_format, Out out) {
-  const TypedWindow w(strides, std::move(pads), dilations, data_format);
+                          Ints dilations, std::optional<int64_t> groups, Text data_format,
+                          Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
   w.check(x, "x");
   w.check(out.tensor(), "y");
   const Tensor padded = w.padded(x), like = at::empty(out.tensor().sizes(), x.options());
-  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), groups};
+  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups};
   check_shape(gradient, "out_backprop", window.shape(padded, like));
   if (x.is_meta()) return;
-  out =
-      std::get<1>(at::convolution_backward(gradient, padded, like, std::nullopt, w.steps, w.zeros(),
-                                           w.gaps, false, w.zeros(), groups, {false, true, false}));
+  out = std::get<1>(at::convolution_backward(gradient, padded, like, std::nullopt, w.steps,
+                                             w.zeros(), w.gaps, false, w.zeros(), w.groups,
+                                             {false, true, false}));
 }
 
 void bias_add_grad(Tensor x, Out out, Text data_format) {

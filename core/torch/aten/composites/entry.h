@@ -141,6 +141,7 @@ extern const Composite attention_composites[];
 extern const Composite attention_merge_composites[];
 extern const Composite box_composites[];
 extern const Composite by_type_composites[];
+extern const Composite by_type_dim_composites[];
 extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
 extern const Composite causal_convolution_composites[];

@@ -11,6 +11,7 @@ const Composite* find_composite(const char* name) {
                                  attention_merge_composites,
                                  box_composites,
                                  by_type_composites,
+                                 by_type_dim_composites,
                                  cache_composites,
                                  cache_norm_rope_composites,
                                  causal_convolution_composites,
