@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -100,6 +101,12 @@ def test_status_codes_are_those_that_the_library_returns():
 def test_pages_are_short(page):
     if page.stem not in words.GENERATED:
         assert words.counts(page)[0] <= words.TABLES.get(page.stem, words.LIMIT), "cut it"
+
+
+def test_what_products_refuse_is_the_page_of_the_entries():
+    tool = ROOT / "tools" / "docs" / refresh.WRITTEN["product_rules"]
+    page = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True).stdout
+    assert page == (ROOT / "docs" / "reference" / "product_rules.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_of_the_tests_names_every_folder():

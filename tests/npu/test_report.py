@@ -76,7 +76,8 @@ def test_report(queue, tmp_path):
     ("words", "sentence"),
     [
         (("--report", "x.html"), "a command must follow"),
-        (("--product", "910", "--", "true"), "--product needs --report FILE"),
+        (("--product", "910,A2", "--", "true"), "a run has one --product; several need --report"),
+        (("--product", "9", "--", "true"), "--product must be some of 910, A2"),
         (("--report", "-", "--product", "9", "--", "true"), "--product must be some of 910, A2"),
         (("--report", "/none/x.html", "--", "true"), "--report /none/x.html cannot be written"),
     ],
@@ -111,6 +112,20 @@ def test_limit_of_memory_and_its_contents():
     assert "\nTrue\n" in done.stdout
     assert "| 0     910B1" in done.stdout
     assert "0    / 64 " in done.stdout
+
+
+def test_a_product_has_its_memory(monkeypatch):
+    monkeypatch.delenv("OPENACLNN_DEVICE_MEMORY", raising=False)
+    show = (
+        "import os; print(*map(os.environ.get, ('OPENACLNN_PRODUCT', 'OPENACLNN_DEVICE_MEMORY')))"
+    )
+    words = ("--", sys.executable, "-c", show)
+    assert run("--product", "310P", *words, OPENACLNN_PRODUCT="A2").stdout == "310P 24GiB\n"
+    own = run("--product", "310P", *words, OPENACLNN_DEVICE_MEMORY="1GiB")
+    assert own.stdout == "310P 1GiB\n"
+    judged = run("--report", "/dev/null", "--product=A3", *words, OPENACLNN_PRODUCT="A2")
+    assert judged.stdout == "A2 64GiB\n"
+    assert run("--report", "/dev/null", *words, OPENACLNN_PRODUCT="A2").stdout == "A2 None\n"
 
 
 def test_wrong_settings_are_named():

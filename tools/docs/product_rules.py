@@ -84,11 +84,18 @@ def tensor_of(r, row) -> str | None:
     return tensors.get(row.given[int(r["index"])].name.lower())
 
 
+def products_of(facts, function):
+    """What a page does not say is accepted, except on products older than one that lacks it."""
+    known = {key: facts[key] for key in language.KEYS if facts[key]}
+    whole = len(known) == len(language.KEYS)
+    if function in ANYWHERE or not (whole or {"0", "1"} <= set(known.values())):
+        return None
+    missing = known.get("A2", "1") == "0"
+    return tuple(k for k in language.KEYS if known.get(k, "0" if missing else "1") == "1")
+
+
 def entry(function, facts, rows, exceptions, row, theme):
-    supported = {key: facts[key] for key in language.KEYS}
-    products = tuple(key for key, yes in supported.items() if yes == "1")
-    if "" in supported.values() or function in ANYWHERE:
-        products = None
+    products = products_of(facts, function)
     names = {r["parameter"]: name for r in rows if (name := tensor_of(r, row)) is not None}
     rules = {}
     for r in rows:
@@ -139,7 +146,7 @@ def main() -> None:
         new = [
             "\n".join(textwrap.wrap(" ".join(names) + text, WIDTH, subsequent_indent="    ",
                                     break_long_words=False, break_on_hyphens=False))
-            for text, names in shared.items() if text
+            for text, names in shared.items()
         ]  # fmt: skip
         if not new:
             continue

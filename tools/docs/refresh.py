@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites what is derived from the rows and yet kept in git, because people review it there:
 the tables of operators in the READMEs, the snapshot of the C interface, the pages of the runtime's
-functions and of status codes, and how many functions ATen computes.
+functions, of status codes and of what products refuse, and how many functions ATen computes.
 
     pip install . && python tools/docs/refresh.py
 
@@ -25,6 +25,12 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+# Pages of docs/reference that a tool writes.
+WRITTEN = {
+    "runtime_functions": "runtime_functions.py",
+    "status_codes": "status_codes.py",
+    "product_rules": "product_rules_page.py",
+}
 # How pages write the number of functions that ATen computes, and of its types.
 FUNCTIONS = re.compile(
     r"(?<![\d,.])\d{3}(?= more (?:functions|operators|that torch)| (?:operators|functions|others)"
@@ -58,10 +64,11 @@ def main() -> None:
         readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
     for page in PAGES:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for name in ("runtime_functions", "status_codes"):
-        tool = [sys.executable, str(ROOT / "tools" / "docs" / f"{name}.py")]
-        listed = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
-        (ROOT / "docs" / "reference" / f"{name}.md").write_text(listed, encoding="utf-8")
+    for name, tool in WRITTEN.items():
+        command = [sys.executable, str(ROOT / "tools" / "docs" / tool)]
+        written = subprocess.run(command, capture_output=True, text=True, check=True)
+        page = ROOT / "docs" / "reference" / f"{name}.md"
+        page.write_text(written.stdout, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.abi.test_symbols"], cwd=ROOT, check=True)
 
 

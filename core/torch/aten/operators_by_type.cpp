@@ -3,6 +3,7 @@
 // order of the row, attributes by name; one call does both phases.
 #include "core/acl/typed_call.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/runtime/no_destructor.h"
@@ -40,7 +41,16 @@ IValue attribute(const TypedCall& call, const Parameter& parameter) {
       default: return a.reals[0];
     }
   }
+  if (parameter.limits.nullable) return {};
   throw Refusal("the attribute " + std::string(parameter.name) + " is missing");
+}
+
+// What is left of the inputs for a parameter that is a list.
+int list_size(const Row& row, const TypedCall& given) {
+  int others = 0;
+  for (int i = 0; i < row.parameter_count; ++i)
+    others += row.parameters[i].kind == Kind::tensor && !row.parameters[i].written;
+  return std::max(given.input_count - others, 0);
 }
 
 Call as_call(const Row& row, const TypedCall& given) {
@@ -48,6 +58,18 @@ Call as_call(const Row& row, const TypedCall& given) {
   int inputs = 0, outputs = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
+    if (parameter.kind == Kind::tensors) {
+      Parameter element = parameter;
+      element.kind = Kind::tensor;
+      c10::List<std::optional<Tensor>> list;
+      for (const int end = inputs + list_size(row, given); inputs < end; ++inputs) {
+        const IValue one = to_ivalue(element, Value{.pointer = given.inputs[inputs]});
+        list.push_back(one.isNone() ? std::nullopt : std::optional(one.toTensor()));
+      }
+      call.values.emplace_back(list);
+      call.handles.push_back(nullptr);
+      continue;
+    }
     if (parameter.kind != Kind::tensor) {
       call.values.push_back(attribute(given, parameter));
       call.handles.push_back(nullptr);

@@ -16,6 +16,7 @@ from ..aten.library import built_library
 from ..compiled import BuildError
 from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..report.text_table import Paint
+from ..rows.table import PRODUCTS
 from ..settings import config, products
 from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
@@ -24,6 +25,7 @@ from .check_trace import as_shell, preloaded, run_beside
 from .programs import become
 
 WRONG_USE = 2  # exit status, as argparse has it
+MEMORY = "OPENACLNN_DEVICE_MEMORY"
 
 
 def refuse(sentence: str) -> int:
@@ -50,14 +52,26 @@ def notice() -> None:
             print(f"openaclnn npu: {' '.join(chosen)}, unless you set it", file=sys.stderr)
 
 
-def start(words: Sequence[str]) -> int:
+def memory_of(products: Sequence[str]) -> dict[str, str]:
+    """The memory of a device of the only product, unless the user has chosen."""
+    if len(products) != 1 or MEMORY in os.environ:
+        return {}
+    return {MEMORY: f"{next(p.memory for p in PRODUCTS if p.key == products[0])}GiB"}
+
+
+def start(words: Sequence[str], product: str | None = None) -> int:
     if found := trouble():
         return refuse(found)
     notice()
-    return become("npu", words, environment(os.environ))
+    variables = {**os.environ, **memory_of([product] if product else [])}
+    if product is not None:
+        variables["OPENACLNN_PRODUCT"] = product
+    return become("npu", words, environment(variables))
 
 
-def report_run(words: Sequence[str], destination: str, products: Sequence[str]) -> int:
+def report_run(
+    words: Sequence[str], destination: str, products: Sequence[str], memory: dict[str, str]
+) -> int:
     """Runs the program and writes the report, in the form that the suffix names."""
     if unwritable("npu", "--report", destination):
         return WRONG_USE
@@ -67,6 +81,7 @@ def report_run(words: Sequence[str], destination: str, products: Sequence[str]) 
     with tempfile.TemporaryDirectory() as folder:
         variables = environment({**os.environ, "LD_PRELOAD": preloaded(os.environ)})
         variables |= {"OPENACLNN_REPORT": folder, "OPENACLNN_REPORT_PRODUCTS": ",".join(products)}
+        variables |= memory
         begin = time.monotonic()
         ended = run_beside("npu", words, variables, output_to_error=destination == "-")
         seconds = time.monotonic() - begin
@@ -146,13 +161,16 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         return refuse("a command must follow, as in: openaclnn npu -- python train.py")
     if not given:
         return start(words)
-    if "--report" not in given:
-        return refuse("--product needs --report FILE: it names the products of the report")
-    judged = chosen_products(given.get("--product"))
+    named = given.get("--product")
+    judged = chosen_products(named)
     if judged is None:
         keys = ", ".join(p.key for p in products())
-        return refuse(f"--product must be some of {keys}, but is {given['--product']!r}")
-    return report_run(words, given["--report"], judged)
+        return refuse(f"--product must be some of {keys}, but is {named!r}")
+    if "--report" in given:
+        return report_run(words, given["--report"], judged, memory_of(judged if named else ()))
+    if len(judged) > 1:
+        return refuse("a run has one --product; several need --report FILE, which judges them")
+    return start(words, judged[0])
 
 
 def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -169,15 +187,18 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn npu --check               what is installed, and whether it runs\n"
         "  openaclnn npu --demo                train a small model, beside the same on device cpu\n"
         '  eval "$(openaclnn npu --shell)"     set the environment of this shell\n'
+        "  openaclnn npu --product 910 -- python train.py\n"
         "  openaclnn npu --report report.html -- pytest tests\n\n"
         "--report FILE   also write what the run called: refused calls, calls that fall back to\n"
         "                the CPU, dtypes, determinism, time, memory. A page (.html), data (.json)\n"
         "                or text; - is standard output, and the program's goes to standard error\n"
-        "--product KEY   the product that the report judges the calls for, or several: 910,A2;\n"
-        "                by default the one in force\n\n"
+        "--product KEY   run as this product (OPENACLNN_PRODUCT), with the memory of its devices\n"
+        "                (OPENACLNN_DEVICE_MEMORY). With --report the product in force stays, and\n"
+        "                the report judges KEY, or several: 910,A2\n\n"
         "In a program: import openaclnn.npu before torch.\n"
         "OPENACLNN_DEVICES is the number of devices, OPENACLNN_NPU_NOTICE=0 silences the notices.",
-        forwards="[--check | --demo | --shell | --report FILE [--product KEY]] [-- COMMAND ...]",
+        forwards="[--check | --demo | --shell | --product KEY | --report FILE [--product KEY]] "
+        "[-- COMMAND ...]",
     )
     npu.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     npu.set_defaults(help=npu.format_help().rstrip())

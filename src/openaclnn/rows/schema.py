@@ -229,4 +229,5 @@ class Product:
     title: str
     soc_name: str
     bfloat16: bool
+    memory: int = 0  # of a device, in GiB; 0: no limit
     everything: bool = False  # accepts whatever the library computes

@@ -10,11 +10,13 @@ from .language import gradient, op
 from .schema import Op, Product
 
 PRODUCTS: tuple[Product, ...] = (
-    Product("910", "Atlas training series", "Ascend910A", bfloat16=False),
-    Product("A2", "Atlas A2 training / Atlas 800I A2 inference", "Ascend910B1", bfloat16=True),
-    Product("A3", "Atlas A3 training / inference", "Ascend910_9391", bfloat16=True),
-    Product("310P", "Atlas inference series", "Ascend310P3", bfloat16=False),
-    Product("310B", "Atlas 200I/500 A2 inference", "Ascend310B1", bfloat16=False),
+    Product("910", "Atlas training series", "Ascend910A", bfloat16=False, memory=32),
+    Product(
+        "A2", "Atlas A2 training / Atlas 800I A2 inference", "Ascend910B1", bfloat16=True, memory=64
+    ),
+    Product("A3", "Atlas A3 training / inference", "Ascend910_9391", bfloat16=True, memory=64),
+    Product("310P", "Atlas inference series", "Ascend310P3", bfloat16=False, memory=24),
+    Product("310B", "Atlas 200I/500 A2 inference", "Ascend310B1", bfloat16=False, memory=8),
 )
 DEFAULT_PRODUCT = "A2"
 

@@ -15,8 +15,10 @@ import torch
 TESTS = Path(__file__).resolve().parents[2]
 # Tests of the rows that torch_npu does not call under the name of this device.
 NPU_TESTS = TESTS / "npu" / "device"
-OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py", "test_types.py")
-DIRECT = [*map(str, (*NPU_TESTS.glob("test_direct_*.py"), *(NPU_TESTS / name for name in OTHERS)))]
+OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py", "test_types*.py")
+DIRECT = [
+    str(path) for name in ("test_direct_*.py", *OTHERS) for path in sorted(NPU_TESTS.glob(name))
+]
 
 
 def provider() -> ctypes.CDLL:
@@ -37,11 +39,9 @@ def counts(library: ctypes.CDLL) -> dict[str, int]:
     return found
 
 
-# Compared by tests/aten on several ranks, or under names that the tests compose; and types that
-# torch_npu no longer sends, because there are aclnnGRU and aclnnEmbeddingBag.
+# Compared by tests/aten on several ranks, or under names that the tests compose.
 COMPOSED = (
     r"aclnn\w*(AllReduce|AlltoAll|ReduceScatter|AllGather|MoeDistribute)\w*|aclnnMlaProlog\w*"
-    r"|DynamicGRUV2(Grad)?|EmbeddingBag"
 )
 
 

@@ -81,20 +81,6 @@ void batch_matmul_by_type(Tensor x1, Tensor x2, bool adj_x1, bool adj_x2, Out ou
   matmul_by_type(x1, x2, {}, adj_x1, adj_x2, out);
 }
 
-// strides and dilations have numbers for N, C, H and W; pads are top, bottom, left, right.
-void conv2d_by_type(Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads, Ints dilations,
-                    int64_t groups, Text data_format, Out out) {
-  require(data_format == "NCHW", "data_format must be NCHW, but is ", data_format);
-  require(strides.size() == 4 && pads.size() == 4 && dilations.size() == 4,
-          "strides, pads and dilations must have 4 numbers, but have ", strides.size(), ", ",
-          pads.size(), " and ", dilations.size());
-  check_rank(x, "x", 4, 4);
-  const Tensor padded = at::constant_pad_nd(x, {pads[2], pads[3], pads[0], pads[1]}, 0);
-  const Ints steps{strides[2], strides[3]}, dilated{dilations[2], dilations[3]}, none{0, 0};
-  out = at::conv2d(padded, filter, bias.defined() ? std::optional(bias) : std::nullopt, steps, none,
-                   dilated, groups);
-}
-
 // ---- along a dim ----
 
 void arg_max_with_value(Tensor x, int64_t dimension, bool keep_dims, Out indice, Out values) {
@@ -137,7 +123,56 @@ void layer_norm_v3(Tensor x, Tensor gamma, Tensor beta, int64_t begin_norm_axis,
   rstd = r.reshape(rstd.tensor().sizes());
 }
 
+void sort_by_type(Tensor x, Out values, Out indices, int64_t axis, std::optional<bool> descending) {
+  const auto [found, at] = x.sort(axis, descending.value_or(false));
+  values = found;
+  indices = at;
+}
+
+void sort_v2(Tensor x, Out out, int64_t axis, std::optional<bool> descending) {
+  out = std::get<0>(x.sort(axis, descending.value_or(false)));
+}
+
+// Line d along the axis gets value[i] from start[i, d] to end[i, d], later ranges over earlier.
+void masked_fill_range(Tensor x, Tensor start, Tensor end, Tensor value, Out out, int64_t axis) {
+  check_rank(x, "x", 1, 2);
+  check_rank(start, "start", 2, 2);
+  check_shape(end, "end", start.sizes());
+  check_shape(value, "value", {start.size(0)});
+  const int64_t dim = axis < 0 ? axis + x.dim() : axis;
+  require(dim >= 0 && dim < x.dim(), "axis must be a dim of x, whose shape is ", x.sizes(),
+          ", but is ", axis);
+  const Tensor filled = x.clone();
+  const Tensor lines = (x.dim() == 1 ? filled.unsqueeze(0) : filled.movedim(dim, 1));
+  require_shape(start.size(1) <= lines.size(0), "start and end must have at most ", lines.size(0),
+                " columns, a line of x each, but have ", start.size(1));
+  const Tensor first = lines.narrow(0, 0, start.size(1));
+  const Tensor at = at::arange(first.size(1), x.options().dtype(at::kLong));
+  for (int64_t i = 0; i < start.size(0); ++i) {
+    const Tensor hit = (at >= start[i].unsqueeze(1)).logical_and(at < end[i].unsqueeze(1));
+    first.masked_fill_(hit, value[i]);
+  }
+  out = filled;
+}
+
 // ---- others ----
+
+// log(scale x + shift) to the base, e where it is -1.
+void log_by_type(Tensor x, Out out, std::optional<double> base, std::optional<double> scale,
+                 std::optional<double> shift) {
+  const double b = base.value_or(-1);
+  require(b == -1 || (b > 0 && b != 1), "base must be -1 for e, or above 0 and not 1, but is ", b);
+  const Tensor wide = at_least_float(x);
+  const bool plain = scale.value_or(1) == 1 && shift.value_or(0) == 0;
+  const Tensor y = plain ? wide : wide * scale.value_or(1) + shift.value_or(0);
+  if (b == 2) {
+    out = y.log2();
+  } else if (b == 10) {
+    out = y.log10();
+  } else {
+    out = b == -1 ? y.log() : y.log() / std::log(b);
+  }
+}
 
 void swish_by_type(Tensor x, double scale, Out out) { out = x * at::sigmoid(x * scale); }
 
@@ -155,12 +190,15 @@ const Composite by_type_composites[] = {
     ENTRY(pad_v3),
     ENTRY(matmul_by_type),
     ENTRY(batch_matmul_by_type),
-    ENTRY(conv2d_by_type),
     ENTRY(arg_max_with_value),
     ENTRY(arg_min_with_value),
     ENTRY(softmax_by_type),
     ENTRY(log_softmax_by_type),
     ENTRY(layer_norm_v3),
+    ENTRY(sort_by_type),
+    ENTRY(sort_v2),
+    ENTRY(masked_fill_range),
+    ENTRY(log_by_type),
     ENTRY(swish_by_type),
     ENTRY(no_overflow),
     ENTRY(no_overflow_at),

@@ -135,11 +135,142 @@ void conv_tbc_backward(Tensor gradient, Tensor input, Tensor weight, Tensor bias
   grad_bias = db;
 }
 
+// ---- by type ----
+
+// strides and dilations have numbers for N, C and the spatial dims; pads a pair for each of these.
+struct TypedWindow {
+  Ints steps, pads, gaps;
+  int64_t groups;
+
+  TypedWindow(const Ints& strides, Ints edges, const Ints& dilations, const Text& format,
+              std::optional<int64_t> count)
+      : pads(std::move(edges)), groups(count.value_or(1)) {
+    require(groups >= 1, "groups must be at least 1, but is ", groups);
+    require(format == "NCHW" || format == "NCDHW", "data_format must be NCHW or NCDHW, but is ",
+            format);
+    const size_t rank = format.size();
+    require(strides.size() == rank && dilations.size() == rank && pads.size() == 2 * (rank - 2),
+            "strides and dilations must have ", rank, " numbers and pads ", 2 * (rank - 2),
+            ", but have ", strides.size(), ", ", dilations.size(), " and ", pads.size());
+    for (const int64_t pad : pads)
+      require(pad >= 0, "pads must be at least 0, but are ", at::IntArrayRef(pads));
+    steps.assign(strides.begin() + 2, strides.end());
+    gaps.assign(dilations.begin() + 2, dilations.end());
+  }
+
+  size_t count() const { return steps.size(); }
+  Ints zeros() const { return Ints(count(), 0); }
+  void check(const Tensor& x, const char* name) const {
+    const auto rank = static_cast<int64_t>(count()) + 2;
+    check_rank(x, name, rank, rank);
+  }
+
+  Tensor padded(const Tensor& x) const {  // ATen takes the last dim first
+    Ints last_first;
+    for (size_t i = count(); i-- > 0;)
+      last_first.insert(last_first.end(), {pads[2 * i], pads[2 * i + 1]});
+    return at::constant_pad_nd(x, last_first, 0);
+  }
+
+  // The gradient of an input of that shape, which is also the transposed convolution.
+  Tensor transposed(const Tensor& x, const Tensor& filter, const Ints& shape) const {
+    Ints more;
+    for (size_t i = 0; i < count(); ++i) {
+      const auto dim = static_cast<int64_t>(i) + 2;
+      const Window plain = {steps, zeros(), gaps, true, zeros(), groups};
+      const int64_t whole = shape[i + 2] + pads[2 * i] + pads[2 * i + 1];
+      const int64_t reached = plain.size(i, count(), x.size(dim), filter.size(dim));
+      more.push_back(std::max<int64_t>(whole - reached, 0));
+      require_shape(more[i] < std::max(steps[i], gaps[i]) && reached <= whole + steps[i], "dim ",
+                    dim, " of y must fit ", x.size(dim), " elements of x, but is ", shape[i + 2]);
+    }
+    const Window window = {steps, zeros(), gaps, true, more, groups};
+    const Ints full = window.shape(x, filter);
+    require_shape(shape[0] == full[0] && shape[1] == full[1], "y must have ", full[0], " and ",
+                  full[1], " as its first sizes, but has shape ", at::IntArrayRef(shape));
+    if (x.is_meta()) return at::empty(shape, x.options());
+    Tensor y = at::convolution(x, filter, {}, steps, zeros(), gaps, true, more, groups);
+    for (size_t i = 0; i < count(); ++i)
+      y = y.narrow(static_cast<int64_t>(i) + 2, pads[2 * i], shape[i + 2]);
+    return y;
+  }
+};
+
+Tensor of_channels(const Tensor& bias, int64_t rank) {
+  Ints shape(static_cast<size_t>(rank), 1);
+  shape[1] = -1;
+  return bias.reshape(shape);
+}
+
+void conv_by_type(Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads, Ints dilations,
+                  std::optional<int64_t> groups, Text data_format, Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
+  w.check(x, "x");
+  const Tensor padded = w.padded(x);
+  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups};
+  const Ints shape = window.shape(padded, filter);
+  check_shape(out.tensor(), "y", shape);
+  check_optional(bias, "bias", {shape[1]});
+  if (x.is_meta()) return;
+  out =
+      at::convolution(padded, filter, bias, w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups);
+}
+
+// The shape is that of y: output_padding names it a second time.
+void conv_transpose_by_type(Tensor, Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads,
+                            Ints dilations, std::optional<int64_t> groups, Text data_format,
+                            Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
+  w.check(x, "x");
+  w.check(out.tensor(), "y");
+  const Tensor y = w.transposed(x, filter, out.tensor().sizes().vec());
+  check_optional(bias, "bias", {y.size(1)});
+  out = bias.defined() ? y + of_channels(bias, y.dim()) : y;
+}
+
+void conv_backprop_input(Tensor size, Tensor filter, Tensor gradient, Ints strides, Ints pads,
+                         Ints dilations, std::optional<int64_t> groups, Text data_format, Out out) {
+  conv_transpose_by_type(std::move(size), std::move(gradient), std::move(filter), {},
+                         std::move(strides), std::move(pads), std::move(dilations), groups,
+                         std::move(data_format), std::move(out));
+}
+
+void conv_backprop_filter(Tensor x, Tensor, Tensor gradient, Ints strides, Ints pads,
+                          Ints dilations, std::optional<int64_t> groups, Text data_format,
+                          Out out) {
+  const TypedWindow w(strides, std::move(pads), dilations, data_format, groups);
+  w.check(x, "x");
+  w.check(out.tensor(), "y");
+  const Tensor padded = w.padded(x), like = at::empty(out.tensor().sizes(), x.options());
+  const Window window = {w.steps, w.zeros(), w.gaps, false, w.zeros(), w.groups};
+  check_shape(gradient, "out_backprop", window.shape(padded, like));
+  if (x.is_meta()) return;
+  out = std::get<1>(at::convolution_backward(gradient, padded, like, std::nullopt, w.steps,
+                                             w.zeros(), w.gaps, false, w.zeros(), w.groups,
+                                             {false, true, false}));
+}
+
+void bias_add_grad(Tensor x, Out out, Text data_format) {
+  require(data_format == "NCHW" || data_format == "NCDHW", "data_format must be NCHW or NCDHW, ",
+          "but is ", data_format);
+  check_rank(x, "x", 2, 5);
+  out = at_least_float(x).transpose(0, 1).flatten(1).sum(1);
+}
+
 }  // namespace
 
 const Composite convolution_composites[] = {
-    ENTRY(convolution), ENTRY(convolution_backward), ENTRY(conv_depthwise2d),
-    ENTRY(conv_tbc),    ENTRY(conv_tbc_backward),    {},
+    ENTRY(convolution),
+    ENTRY(convolution_backward),
+    ENTRY(conv_depthwise2d),
+    ENTRY(conv_by_type),
+    ENTRY(conv_transpose_by_type),
+    ENTRY(conv_backprop_input),
+    ENTRY(conv_backprop_filter),
+    ENTRY(bias_add_grad),
+    ENTRY(conv_tbc),
+    ENTRY(conv_tbc_backward),
+    {},
 };
 
 }  // namespace openaclnn::aten

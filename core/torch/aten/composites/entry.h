@@ -67,6 +67,12 @@ T number_in(const Tensor& tensor) {
   return tensor.item().to<T>();
 }
 
+// An attribute of an operator by type that may be absent.
+template <class T>
+inline constexpr bool is_optional_number =
+    std::is_same_v<T, std::optional<int64_t>> || std::is_same_v<T, std::optional<double>> ||
+    std::is_same_v<T, std::optional<bool>>;
+
 template <class T>
 T take(const Call& call, size_t i) {
   const IValue& value = call.values[i];
@@ -75,6 +81,8 @@ T take(const Call& call, size_t i) {
   }
   if constexpr (std::is_same_v<T, std::optional<at::Scalar>>) {
     return value.isNone() ? std::nullopt : std::optional(value.toScalar());
+  } else if constexpr (is_optional_number<T>) {
+    return value.isNone() ? std::nullopt : T(value.to<typename T::value_type>());
   } else if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {
@@ -131,7 +139,9 @@ struct Unpacked<function> {
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite attention_merge_composites[];
+extern const Composite box_composites[];
 extern const Composite by_type_composites[];
+extern const Composite by_type_dim_composites[];
 extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
 extern const Composite causal_convolution_composites[];
@@ -178,6 +188,7 @@ extern const Composite random_composites[];
 extern const Composite recurrent_layer_composites[];
 extern const Composite reduction_composites[];
 extern const Composite region_align_composites[];
+extern const Composite region_composites[];
 extern const Composite sampling_composites[];
 extern const Composite slice_composites[];
 extern const Composite sparse_attention_composites[];

@@ -18,37 +18,84 @@ Tensor before(const Out& state, const char* name, const Out& parameter) {
 // A tensor of one element, which the row checks.
 Tensor number(const Tensor& one) { return at_least_float(one).reshape(Ints{}); }
 
-// beta1Power and beta2Power are those of the step before. The largest v is read, not written.
+struct AdamW {
+  Tensor p, m, v;
+
+  // The powers are those of the step before. The largest v is read, not written.
+  void step(const Tensor& beta1_power, const Tensor& beta2_power, const Tensor& lr,
+            const Tensor& decay, const Tensor& beta1, const Tensor& beta2, const Tensor& eps,
+            const Tensor& gradient, const Tensor& largest, bool amsgrad, bool maximize) {
+    check_shape(gradient, "grad", p.sizes());
+    if (amsgrad) check_shape(largest, "maxGradNorm", p.sizes());
+    const Tensor b1 = number(beta1), b2 = number(beta2);
+    const Tensor wide = at_least_float(gradient), g = maximize ? -wide : wide;
+    m = b1 * m + (1 - b1) * g;
+    v = b2 * v + (1 - b2) * g * g;
+    const Tensor most = amsgrad ? at::maximum(v, at_least_float(largest)) : v;
+    const Tensor mean = m / (1 - number(beta1_power) * b1);
+    const Tensor scale = (most / (1 - number(beta2_power) * b2)).sqrt() + number(eps);
+    p = p - number(lr) * (mean / scale + number(decay) * p);
+  }
+};
+
 void apply_adam_w(Out var, Out m, Out v, Tensor beta1_power, Tensor beta2_power, Tensor lr,
                   Tensor decay, Tensor beta1, Tensor beta2, Tensor eps, Tensor gradient,
                   Tensor largest, bool amsgrad, bool maximize) {
-  const Tensor p = before(var, "var", var), b1 = number(beta1), b2 = number(beta2);
-  check_shape(gradient, "grad", p.sizes());
-  if (amsgrad) check_shape(largest, "maxGradNorm", p.sizes());
-  const Tensor wide = at_least_float(gradient), g = maximize ? -wide : wide;
-  const Tensor first = b1 * before(m, "m", var) + (1 - b1) * g;
-  const Tensor second = b2 * before(v, "v", var) + (1 - b2) * g * g;
-  const Tensor most = amsgrad ? at::maximum(second, at_least_float(largest)) : second;
-  const Tensor mean = first / (1 - number(beta1_power) * b1);
-  const Tensor scale = (most / (1 - number(beta2_power) * b2)).sqrt() + number(eps);
-  var = p - number(lr) * (mean / scale + number(decay) * p);
-  m = first;
-  v = second;
+  AdamW state{before(var, "var", var), before(m, "m", var), before(v, "v", var)};
+  state.step(beta1_power, beta2_power, lr, decay, beta1, beta2, eps, gradient, largest, amsgrad,
+             maximize);
+  var = state.p;
+  m = state.m;
+  v = state.v;
 }
 
-// The powers are those of this step.
+void apply_adam_w_by_type(Tensor var, Tensor m, Tensor v, Tensor beta1_power, Tensor beta2_power,
+                          Tensor lr, Tensor decay, Tensor beta1, Tensor beta2, Tensor eps,
+                          Tensor gradient, Tensor largest, Out var_out, Out m_out, Out v_out,
+                          std::optional<bool> amsgrad, std::optional<bool> maximize) {
+  AdamW state{at_least_float(var), at_least_float(m), at_least_float(v)};
+  state.step(beta1_power, beta2_power, lr, decay, beta1, beta2, eps, gradient, largest,
+             amsgrad.value_or(false), maximize.value_or(false));
+  var_out = state.p;
+  m_out = state.m;
+  v_out = state.v;
+}
+
+struct Adam {
+  Tensor p, m, v;
+
+  // The powers are those of this step.
+  void step(const Tensor& beta1_power, const Tensor& beta2_power, const Tensor& lr,
+            const Tensor& beta1, const Tensor& beta2, const Tensor& eps, const Tensor& gradient,
+            bool nesterov) {
+    check_shape(gradient, "grad", p.sizes());
+    const Tensor g = at_least_float(gradient), b1 = number(beta1), b2 = number(beta2);
+    m = b1 * m + (1 - b1) * g;
+    v = b2 * v + (1 - b2) * g * g;
+    const Tensor rate = number(lr) * (1 - number(beta2_power)).sqrt() / (1 - number(beta1_power));
+    p = p - rate * (nesterov ? b1 * m + (1 - b1) * g : m) / (v.sqrt() + number(eps));
+  }
+};
+
 void apply_adam(Out var, Out m, Out v, Tensor beta1_power, Tensor beta2_power, Tensor lr,
                 Tensor beta1, Tensor beta2, Tensor eps, Tensor gradient, bool, bool nesterov) {
-  const Tensor p = before(var, "var", var), b1 = number(beta1), b2 = number(beta2);
-  check_shape(gradient, "grad", p.sizes());
-  const Tensor g = at_least_float(gradient);
-  const Tensor first = b1 * before(m, "m", var) + (1 - b1) * g;
-  const Tensor second = b2 * before(v, "v", var) + (1 - b2) * g * g;
-  const Tensor step = number(lr) * (1 - number(beta2_power)).sqrt() / (1 - number(beta1_power));
-  const Tensor ahead = nesterov ? b1 * first + (1 - b1) * g : first;
-  var = p - step * ahead / (second.sqrt() + number(eps));
-  m = first;
-  v = second;
+  Adam state{before(var, "var", var), before(m, "m", var), before(v, "v", var)};
+  state.step(beta1_power, beta2_power, lr, beta1, beta2, eps, gradient, nesterov);
+  var = state.p;
+  m = state.m;
+  v = state.v;
+}
+
+// Results beside the state, which they usually are.
+void apply_adam_by_type(Tensor var, Tensor m, Tensor v, Tensor beta1_power, Tensor beta2_power,
+                        Tensor lr, Tensor beta1, Tensor beta2, Tensor eps, Tensor gradient,
+                        Out var_out, Out m_out, Out v_out, std::optional<bool>,
+                        std::optional<bool> nesterov) {
+  Adam state{at_least_float(var), at_least_float(m), at_least_float(v)};
+  state.step(beta1_power, beta2_power, lr, beta1, beta2, eps, gradient, nesterov.value_or(false));
+  var_out = state.p;
+  m_out = state.m;
+  v_out = state.v;
 }
 
 // Mode 0 adds the decay to the gradient, mode 1 to the step; s is the moving average of var.
@@ -163,8 +210,11 @@ void silent_check_v2(Tensor value, Tensor, Tensor average, Tensor, Tensor step, 
 }  // namespace
 
 const Composite optimiser_composites[] = {
-    ENTRY(apply_adam_w), ENTRY(apply_adam),   ENTRY(apply_ema_adam),  ENTRY(fused_adamw),
-    ENTRY(fused_sgd),    ENTRY(silent_check), ENTRY(silent_check_v2), {},
+    ENTRY(apply_adam_w),    ENTRY(apply_adam_w_by_type),
+    ENTRY(apply_adam),      ENTRY(apply_adam_by_type),
+    ENTRY(apply_ema_adam),  ENTRY(fused_adamw),
+    ENTRY(fused_sgd),       ENTRY(silent_check),
+    ENTRY(silent_check_v2), {},
 };
 
 }  // namespace openaclnn::aten

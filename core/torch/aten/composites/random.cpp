@@ -99,6 +99,18 @@ void dropout_gen_mask(Ints shape, double p, int64_t seed, int64_t offset, int64_
   write_bits(shape, p, seed, offset, out);
 }
 
+// A byte for each element, 1 where it is kept.
+void dropout_gen_bytes(Tensor shape, Tensor prob, Out out, int64_t seed, int64_t seed2) {
+  const double kept = number_in<double>(prob);
+  require(kept >= 0 && kept <= 1, "prob must be in [0, 1], but is ", kept);
+  const int64_t count = count_of(numbers_in(shape, "shape"), "shape");
+  require_shape(count <= out.tensor().numel(), "y must have a byte for each of ", count,
+                " elements, but has shape ", out.tensor().sizes());
+  const Tensor bytes = at::zeros({out.tensor().numel()}, at::kByte);
+  bytes.narrow(0, 0, count).bernoulli_(kept, generator(seed, seed2));
+  out = bytes.reshape(out.tensor().sizes());
+}
+
 void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
   out = dropped(self, unpack_bits(mask, self.sizes()), p);
 }
@@ -220,6 +232,7 @@ const Composite random_composites[] = {
     ENTRY(randperm),
     ENTRY(multinomial),
     ENTRY(dropout_gen_mask),
+    ENTRY(dropout_gen_bytes),
     ENTRY(dropout_do_mask),
     ENTRY(dropout_gen_mask_v1),
     ENTRY(masked_scale),

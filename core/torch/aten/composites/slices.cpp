@@ -131,37 +131,57 @@ void as_strided_by_type(Tensor x, Tensor size, Tensor stride, Tensor offset, Out
   as_strided(x, numbers_in(size, "size"), numbers_in(stride, "stride"), {number_in(offset)}, out);
 }
 
+// A part of x, whose elements lie as they are described.
+Tensor viewed(const Tensor& x, const Tensor& size, const Tensor& stride, const Tensor& offset,
+              const char* name) {
+  const Ints sizes = numbers_in(size, "size"), strides = numbers_in(stride, "stride");
+  const auto first = number_in(offset);
+  require(sizes.size() == strides.size(), name, "Size and ", name,
+          "Stride must have as many numbers as each other");
+  int64_t last = first;
+  count_of(sizes, name);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t reach = 0;
+    require(strides[i] >= 0 && !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
+                !__builtin_add_overflow(last, reach, &last),
+            name, "Stride must be at least 0 and stay within 63 bits, but is ",
+            at::IntArrayRef(strides));
+  }
+  const bool empty = c10::multiply_integers(sizes) == 0;
+  require(first >= 0 && (empty || last < x.numel()), name, " has ", x.numel(),
+          " elements, but its view reaches from ", first, " to ", last);
+  return empty ? at::empty(sizes, x.options()) : x.as_strided(sizes, strides, first);
+}
+
+// Copies one view into another of the same shape.
+void copy_view(const Tensor& dst, const Tensor& dst_size, const Tensor& dst_stride,
+               const Tensor& dst_offset, const Tensor& src, const Tensor& src_size,
+               const Tensor& src_stride, const Tensor& src_offset) {
+  const Tensor to = viewed(dst, dst_size, dst_stride, dst_offset, "dst");
+  const Tensor from = viewed(src.contiguous(), src_size, src_stride, src_offset, "src");
+  require_shape(to.sizes() == from.sizes(), "dstSize and srcSize must be equal, but are ",
+                to.sizes(), " and ", from.sizes());
+  to.copy_(from);
+}
+
 // Copies dst, and over it the elements of src at one set of strides to those of another.
 void view_copy(Tensor dst, Tensor dst_size, Tensor dst_stride, Tensor dst_offset, Tensor src,
                Tensor src_size, Tensor src_stride, Tensor src_offset, Out out) {
   check_result(out.tensor(), dst, "dstOut");
-  const auto view = [](const Tensor& x, const Tensor& size, const Tensor& stride,
-                       const Tensor& offset, const char* name) {
-    const Ints sizes = numbers_in(size, "size"), strides = numbers_in(stride, "stride");
-    const auto first = number_in(offset);
-    require(sizes.size() == strides.size(), name, "Size and ", name,
-            "Stride must have as many numbers as each other");
-    int64_t last = first;
-    count_of(sizes, name);
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      int64_t reach = 0;
-      require(strides[i] >= 0 && !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
-                  !__builtin_add_overflow(last, reach, &last),
-              name, "Stride must be at least 0 and stay within 63 bits, but is ",
-              at::IntArrayRef(strides));
-    }
-    const bool empty = c10::multiply_integers(sizes) == 0;
-    require(first >= 0 && (empty || last < x.numel()), name, " has ", x.numel(),
-            " elements, but its view reaches from ", first, " to ", last);
-    return empty ? at::empty(sizes, x.options()) : x.as_strided(sizes, strides, first);
-  };
   const Tensor made = dst.clone(at::MemoryFormat::Contiguous);
-  const Tensor to = view(made, dst_size, dst_stride, dst_offset, "dst");
-  const Tensor from = view(src.contiguous(), src_size, src_stride, src_offset, "src");
-  require_shape(to.sizes() == from.sizes(), "dstSize and srcSize must be equal, but are ",
-                to.sizes(), " and ", from.sizes());
-  to.copy_(from);
+  copy_view(made, dst_size, dst_stride, dst_offset, src, src_size, src_stride, src_offset);
   out = made;
+}
+
+// The result is usually dst itself; torch_npu describes it by the shape of the view then.
+void view_copy_by_type(Tensor dst, Tensor dst_size, Tensor dst_stride, Tensor dst_offset,
+                       Tensor src, Tensor src_size, Tensor src_stride, Tensor src_offset, Out out) {
+  check_given(out.tensor(), "dst");
+  if (dst.is_meta() || out.tensor().data_ptr() == dst.data_ptr())
+    copy_view(dst, dst_size, dst_stride, dst_offset, copy_if_overlapping(src, dst), src_size,
+              src_stride, src_offset);
+  else
+    view_copy(dst, dst_size, dst_stride, dst_offset, src, src_size, src_stride, src_offset, out);
 }
 
 // Two dims: the dims before axis, and from it on.
@@ -266,10 +286,19 @@ void gather_v3(Tensor self, int64_t dim, Tensor index, int64_t batch_dims, int64
 }  // namespace
 
 const Composite slice_composites[] = {
-    ENTRY(slice_v2),       ENTRY(strided_slice),      ENTRY(strided_slice_by_type),
-    ENTRY(as_strided),     ENTRY(as_strided_by_type), ENTRY(view_copy),
-    ENTRY(flatten),        ENTRY(gather_nd),          ENTRY(scatter_nd),
-    ENTRY(tf_scatter_add), ENTRY(gather_v3),          {},
+    ENTRY(slice_v2),
+    ENTRY(strided_slice),
+    ENTRY(strided_slice_by_type),
+    ENTRY(as_strided),
+    ENTRY(as_strided_by_type),
+    ENTRY(view_copy),
+    ENTRY(view_copy_by_type),
+    ENTRY(flatten),
+    ENTRY(gather_nd),
+    ENTRY(scatter_nd),
+    ENTRY(tf_scatter_add),
+    ENTRY(gather_v3),
+    {},
 };
 
 }  // namespace openaclnn::aten
