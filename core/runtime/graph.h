@@ -76,7 +76,7 @@ struct Graph {
   std::atomic<bool> captured = false;  // still being recorded
   const void* owner = nullptr;         // of a part of a condition: the graph with which it ends
   bool is_part() const { return owner != nullptr; }
-  std::shared_ptr<Capture> build;      // of a built model
+  std::shared_ptr<Capture> build;  // of a built model
   // Guarded by graph_mutex().
   std::string name;
   bool ending = false;  // no replay begins

@@ -9,6 +9,7 @@
 #include "core/base/object.h"
 #include "core/runtime/stream_library.h"
 #include "core/torch/aten/guards.h"
+#include "core/torch/aten/spare_tensors.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -49,14 +50,8 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const auto bytes = static_cast<int64_t>(c10::elementSize(dtype));
   const int64_t begin = tensor.dtype == ACL_INT4 ? tensor.offset / 2 : tensor.offset * bytes;
   char* first = static_cast<char*>(openaclnn_reachable(tensor.data)) + begin;
-  // As at::from_blob, without its guards and checks: half the time.
   const auto room = static_cast<size_t>((high - tensor.offset) * bytes);
-  c10::Storage storage(c10::Storage::use_byte_size_t(), room, at::DataPtr(first, at::kCPU));
-  Tensor made = at::detail::make_tensor<c10::TensorImpl>(std::move(storage),
-                                                         c10::DispatchKeySet(c10::DispatchKey::CPU),
-                                                         c10::scalarTypeToTypeMeta(dtype));
-  made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-  return made;
+  return tensor_of_memory(first, room, sizes, strides, dtype);
 }
 
 template <class T>
@@ -242,6 +237,7 @@ void check_result(const Tensor& out, const Tensor& result, const char* name) {
 // ATen's question for overlaps finds none.
 static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
   const auto* first = static_cast<const char*>(tensor.const_data_ptr());
+  if (tensor.is_contiguous()) return {first, first + tensor.nbytes()};
   int64_t last = 0;
   for (int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
   return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};

@@ -44,6 +44,8 @@ bool computed_in_tiles(const Call& call, const Resolved& found) {
   const auto place = static_cast<size_t>(call.row->outputs[0]);
   const Tensor out = call.tensor(place);
   if (!out.defined()) return false;
+  const IValue& weight = call.values[1];
+  if (!weight.isTensor() || weight.toTensor().scalar_type() == at::kFloat) return false;
   const Tensor y = promoted_product(call.tensor(0), call.tensor(1), out.scalar_type());
   if (y.defined()) put(out, y, call.row->parameters[place].name);
   return y.defined();

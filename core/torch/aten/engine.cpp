@@ -22,6 +22,7 @@
 #include "core/torch/aten/phase1.h"
 #include "core/torch/aten/sentences.h"
 #include "core/torch/aten/resolve.h"
+#include "core/torch/aten/spare_tensors.h"
 #include "core/torch/aten/guards.h"
 #include "core/torch/aten/torch_version.h"
 
@@ -121,7 +122,10 @@ int32_t compute_for_c(const void* call) {
   });
 }
 
-void drop_for_c(void* call) { delete static_cast<Call*>(call); }
+void drop_for_c(void* call) {
+  const std::unique_ptr<Call> own(static_cast<Call*>(call));
+  keep_spare_tensors(own->values);
+}
 
 }  // namespace
 

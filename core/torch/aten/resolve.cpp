@@ -103,9 +103,10 @@ Resolved resolve(const Row& row) {
   found.in_place = name.back() == '_';
   for (const c10::Argument& argument : found.op->schema().arguments())
     found.forms.push_back(form_of(argument));
-  found.into = writer_of(row, found);
-  if (name == "matmul") found.into_rank = 2;
   found.is_pointwise = found.op->hasTag(at::Tag::pointwise);
+  // Others may resize the output on their way: losses write all elements before they reduce.
+  if (found.is_pointwise || found.is_product) found.into = writer_of(row, found);
+  if (name == "matmul") found.into_rank = 2;
   return found;
 }
 
