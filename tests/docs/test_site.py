@@ -161,6 +161,7 @@ def test_the_search_finds_operators_and_chinese_words(site):
     assert index["config"]["lang"] == ["en", "zh"]
     places = {doc["location"].partition("#")[0] for doc in index["docs"]}
     assert {"zh.html", *(f"operators/{op.python}.html" for op in OPS)} <= places
+    assert [place for place in places if place.startswith("files/")] == []
     chinese = " ".join(d["text"] for d in index["docs"] if d["location"].startswith("zh.html"))
     assert "\u200b" in chinese  # jieba cut it
 
