@@ -138,7 +138,7 @@ def test_the_navigation_has_titles_not_file_names(site):
     text = " ".join(site["index.html"].text.split())
     for page in ("howto/npu_device.md", "reference/numerics.md", "start/install.zh-CN.md"):
         title = re.search(r"^# (.*)$", (ROOT / "docs" / page).read_text("utf-8"), re.M)[1]
-        assert title in text
+        assert title.replace("`", "") in text
 
 
 def test_the_front_pages_have_the_four_doors(site):
