@@ -31,7 +31,8 @@ def tracks(events: list[Event]) -> dict[tuple[Any, Any], list[Slice]]:
 
 def check_events(events: list[Event]) -> None:
     for e in events:
-        assert {"ph", "name", "pid", "tid"} <= e.keys(), e
+        of_process = e["ph"] == "M" and e["name"].startswith("process_")
+        assert {"ph", "name", "pid", *(["tid"] if not of_process else [])} <= e.keys(), e
         assert e["ph"] in {"X", "M", "s", "f", "i"}, e
         if e["ph"] == "M":
             assert e["args"], e

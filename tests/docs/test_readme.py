@@ -370,8 +370,18 @@ PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings."""
+    text = re.sub(r"^(```+).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text), re.M)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     prose = without_diffs(page.read_text(encoding="utf-8"))
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose):
+        found = page.parent / target if target else page
+        assert found.exists(), f"{page.name} links to {target}, which is not there"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{page.name}: {target} has no #{anchor}"

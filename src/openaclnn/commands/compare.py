@@ -28,7 +28,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     sub = command(
         "compare",
         run,
-        "compare results in .npy or .pt files with what an operator should make",
+        "compare results in files with what an operator should make",
         "Compares what a kernel computed with the operator's formula in float64: a histogram of\n"
         "distances in ulp, the worst elements with their inputs and bits, what the wrong elements\n"
         "have in common, and a verdict. The files are the results, then the inputs, in the order\n"

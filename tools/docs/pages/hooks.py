@@ -39,6 +39,8 @@ PAGES = {
 }
 RECORDS = {f"benchmarks/records/{name}.jsonl": name for name in SUITES}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+NOT_FOUND = "---\nsearch:\n  exclude: true\n---\n"
+FIRST = "---\nsearch:\n  boost: 4\n---\n"  # among the results of a search
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".c": "c", ".h": "c", ".json": "json"}
 
 
@@ -106,7 +108,7 @@ def on_files(files: Files, *, config: Any) -> Files:
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     add("operators/index.md", overview())
     for op in OPS:
-        add(f"operators/{op.python}.md", page(op))
+        add(f"operators/{op.python}.md", FIRST + page(op))
         add(f"operators/{op.python}.svg", svg(curves(op, first_attributes(op))))
     for path, name in RECORDS.items():
         add(uri_of(path), benchmarks_page.section(name))
@@ -118,7 +120,7 @@ def on_files(files: Files, *, config: Any) -> Files:
         for path in targets(text_page.read_text(), str(text_page.relative_to(ROOT))):
             uri = uri_of(path)
             if uri.startswith("files/") and (ROOT / path).exists() and uri not in files.src_uris:
-                add(uri, file_page(path))
+                add(uri, NOT_FOUND + file_page(path))
     for file in files:
         if file.src_uri.startswith(("files/", "reference/measurements/")):
             file.inclusion = type(file.inclusion).NOT_IN_NAV
