@@ -144,6 +144,8 @@ def test_group_norm(op, dtype, last, compiled, tmp_path):
     for name, shape in SHAPES.items():
         if name == "odd" and (last or dtype != "BFLOAT16"):
             continue
+        if name == "small" and not last:  # as "whole"
+            continue
         compiled.clear()
         small = torch.float32 if dtype != "DOUBLE" else torch.float64
         named = group_norm_arguments(op, shape, DTYPES[dtype], small, last)

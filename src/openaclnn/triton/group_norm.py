@@ -169,7 +169,7 @@ def _gradient(named: Named) -> Enqueue:
     tensors.read("dy", "x", *small)
     tensors.write("dxOut")
     flags = {"dgammaOut": "dgammaIsRequire", "dbetaOut": "dbetaIsRequire"}
-    wanted = [named[flag] and named[name] is not None for name, flag in flags.items()]
+    wanted = tuple(named[flag] and named[name] is not None for name, flag in flags.items())
     # One that is not wanted is not written.
     gamma_out, beta_out = (
         name if is_wanted else other
@@ -179,7 +179,7 @@ def _gradient(named: Named) -> Enqueue:
         if is_wanted:
             tensors.write(name, *small)
     division = _division(named["x"], last, int(named["numGroups"]))
-    found = prepare_gradient(division, *wanted, float(named["swishScale"]))
+    found = prepare_gradient(division, wanted[0], wanted[1], float(named["swishScale"]))
     first, *others = found.launches
 
     def enqueue(named: Named) -> None:
