@@ -168,7 +168,7 @@ def test_a_type_by_value(case):
          "pooled_width": 3, "sample_num": 2, "roi_end_mode": 0},
          "images of regions must be in [0, 1], but one is 2"),
         ("ROIAlign", [FEATURES, ROIS * 1e9], {"spatial_scale": 0.5, "pooled_height": 2,
-         "pooled_width": 3, "sample_num": 0, "roi_end_mode": 0}, "their bins at most 65536 pixels long"),
+         "pooled_width": 3, "sample_num": 0, "roi_end_mode": 0}, "bins at most 65536 pixels"),
     ],
 )  # fmt: skip
 def test_a_refusal(name, inputs, values, sentence):
