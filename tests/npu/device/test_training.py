@@ -8,6 +8,7 @@ import os
 
 import pytest
 import torch
+from torch import nn
 from tests.npu.device.small_models import MODELS, mlp, train
 
 # All of the curve in one mode of the queue, its start in the others.
