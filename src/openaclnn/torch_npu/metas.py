@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 _KNOWS_RESULTS = ("Meta", "CompositeImplicitAutograd")  # dispatch keys
@@ -88,6 +89,9 @@ def register() -> None:
 
     from . import derived_metas
 
+    # torch_npu 2.9 imports Dynamo before it registers its own, which must come first.
+    for own in ("_fake_registrations", "_meta_registrations"):
+        import_module(f"torch_npu.op_plugin.meta.{own}")
     library = torch.library.Library("npu", "IMPL")
     for full in torch._C._dispatch_get_all_op_names():
         space, _, name = full.partition("::")

@@ -166,9 +166,9 @@ def test_a_type_by_value(case):
          "mode must be iou or iof, but is ios"),
         ("ROIAlign", [FEATURES, ROIS + 2], {"spatial_scale": 0.5, "pooled_height": 2,
          "pooled_width": 3, "sample_num": 2, "roi_end_mode": 0},
-         "rois must have batches in [0, 1], but row 0 has 2"),
+         "images of regions must be in [0, 1], but one is 2"),
         ("ROIAlign", [FEATURES, ROIS * 1e9], {"spatial_scale": 0.5, "pooled_height": 2,
-         "pooled_width": 3, "sample_num": 0, "roi_end_mode": 0}, "rois must have"),
+         "pooled_width": 3, "sample_num": 0, "roi_end_mode": 0}, "bins at most 65536 pixels"),
     ],
 )  # fmt: skip
 def test_a_refusal(name, inputs, values, sentence):

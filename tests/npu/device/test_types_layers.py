@@ -9,7 +9,7 @@ import acl
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.npu.device import test_types, test_types_boxes
+from tests.npu.device import test_types, test_types_boxes, test_types_dims
 from tests.npu.device.typed_calls import check, execute, ints, numbers
 
 from openaclnn.aten import rows
@@ -166,6 +166,20 @@ def test_a_type_by_value(case):
     check(case)
 
 
+def test_a_view_is_written_in_place_as_torch_npu_describes_it():
+    """The result has the memory of dst and the shape of the view."""
+    x = torch.zeros(3, 4).npu()
+    view = x[1:, 1:3]
+    given = [x.flatten()[5:].reshape(7), ints(2, 2), ints(4, 1), ints(0), numbers(2, 2), ints(2, 2),
+             ints(2, 1), ints(0)]  # fmt: skip
+    given = [t if t.is_npu else t.npu() for t in given]
+    assert given[0].data_ptr() == view.data_ptr()
+    assert execute("ViewCopy", given, [given[0][:4].reshape(2, 2)]) == 0, acl.get_recent_err_msg()
+    right = torch.zeros(3, 4)
+    right[1:, 1:3] = numbers(2, 2)
+    assert torch.equal(x.cpu(), right)
+
+
 def test_bytes_of_dropout():
     """A byte for each element, with about the asked share of ones, the same for the same seed."""
     drawn = [torch.full((3 * 500,), 9, dtype=torch.uint8).npu() for _ in range(3)]
@@ -213,6 +227,6 @@ SENT = {"CdistGrad", "DynamicRNN", "DynamicRNNGrad", "DynamicRNNV2", "DynamicRNN
 
 
 def test_every_type_has_a_case():
-    tables = (test_types.CASES, test_types_boxes.CASES, CASES)
+    tables = (test_types.CASES, test_types_boxes.CASES, test_types_dims.CASES, CASES)
     tested = {name for table in tables for name, *_ in table} | {"DropOutGenMaskV3"}
     assert {row.name for row in rows() if row.is_type} - tested - SENT == set()

@@ -82,7 +82,7 @@ void nsa_compress_grad(Tensor dy, Tensor x, Tensor weight, Ints ends, int64_t si
     for (int64_t u = 0; windows > 0 && u < size; ++u) {
       const Tensor its = g.narrow(0, row, windows);
       w.rows(all_dx.narrow(0, first, length), u, windows).addcmul_(its, w.factor(u));
-      all_dw[u].add_((w.rows(wide.narrow(0, first, length), u, windows) * its).sum({0, 2}));
+      all_dw[u].add_((w.rows(wide.narrow(0, first, length), u, windows) * its).sum(Ints{0, 2}));
     }
     first += length;
     row += windows;

@@ -188,7 +188,6 @@ extern const Composite random_composites[];
 extern const Composite recurrent_layer_composites[];
 extern const Composite reduction_composites[];
 extern const Composite region_align_composites[];
-extern const Composite region_composites[];
 extern const Composite sampling_composites[];
 extern const Composite slice_composites[];
 extern const Composite sparse_attention_composites[];

@@ -58,7 +58,6 @@ const Composite* find_composite(const char* name) {
                                  recurrent_layer_composites,
                                  reduction_composites,
                                  region_align_composites,
-                                 region_composites,
                                  sampling_composites,
                                  slice_composites,
                                  sparse_attention_composites,
