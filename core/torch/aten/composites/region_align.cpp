@@ -103,14 +103,14 @@ PooledRegions by_mode(const Ints& image, const Tensor& boxes, double scale, int6
   return made;
 }
 
-void roi_align(Tensor x, Tensor boxes, double scale, int64_t rows, int64_t columns, int64_t samples,
-               int64_t mode, Out out) {
+void pool_regions(Tensor x, Tensor boxes, double scale, int64_t rows, int64_t columns,
+                  int64_t samples, int64_t mode, Out out) {
   check_rank(x, "self", 4, 4);
   by_mode(x.sizes().vec(), boxes, scale, rows, columns, samples, mode).pool(x, out);
 }
 
-void roi_align_grad(Tensor dy, Tensor boxes, Ints image, int64_t columns, int64_t rows,
-                    double scale, int64_t samples, int64_t mode, Out dx) {
+void pool_regions_grad(Tensor dy, Tensor boxes, Ints image, int64_t columns, int64_t rows,
+                       double scale, int64_t samples, int64_t mode, Out dx) {
   by_mode(image, boxes, scale, rows, columns, samples, mode).spread(dy, dx);
 }
 
@@ -122,21 +122,25 @@ PooledRegions by_alignment(const Ints& image, const Tensor& boxes, double scale,
   return made;
 }
 
-void roi_align_v2(Tensor x, Tensor boxes, int64_t rows, int64_t columns, double scale,
-                  int64_t samples, bool aligned, Out out) {
+void pool_regions_v2(Tensor x, Tensor boxes, int64_t rows, int64_t columns, double scale,
+                     int64_t samples, bool aligned, Out out) {
   check_rank(x, "self", 4, 4);
   by_alignment(x.sizes().vec(), boxes, scale, rows, columns, samples, aligned).pool(x, out);
 }
 
-void roi_align_v2_grad(Tensor dy, Tensor boxes, Ints image, int64_t rows, int64_t columns,
-                       double scale, int64_t samples, bool aligned, Out dx) {
+void pool_regions_v2_grad(Tensor dy, Tensor boxes, Ints image, int64_t rows, int64_t columns,
+                          double scale, int64_t samples, bool aligned, Out dx) {
   by_alignment(image, boxes, scale, rows, columns, samples, aligned).spread(dy, dx);
 }
 
 }  // namespace
 
 const Composite region_align_composites[] = {
-    ENTRY(roi_align), ENTRY(roi_align_grad), ENTRY(roi_align_v2), ENTRY(roi_align_v2_grad), {},
+    ENTRY(pool_regions),
+    ENTRY(pool_regions_grad),
+    ENTRY(pool_regions_v2),
+    ENTRY(pool_regions_v2_grad),
+    {},
 };
 
 }  // namespace openaclnn::aten
