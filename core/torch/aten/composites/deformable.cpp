@@ -55,10 +55,10 @@ struct Deformable {
         .reshape({x.size(0), parts(), sets, kernel[0], kernel[1], rows, columns});
   }
   Tensor images() const {
-    return x.to(at::kDouble).reshape({x.size(0) * sets, x.size(1) / sets, x.size(2), x.size(3)});
+    return x.to(at::kDouble).reshape({x.size(0) * sets, x.size(1) / sets, x.size(2) * x.size(3)});
   }
-  // Coordinates as grid_sampler has them: from -1 to 1 over the image.
-  Tensor grid(const Tensor& shift) const {
+  // Rows and columns of the samples, [N G, samples].
+  std::pair<Tensor, Tensor> places(const Tensor& shift) const {
     const auto numbers = [](int64_t count, int64_t step) {
       return at::arange(count, at::kDouble) * static_cast<double>(step);
     };
@@ -66,15 +66,38 @@ struct Deformable {
                           numbers(kernel[1], dilation[3]).reshape({-1, 1, 1});
     const Tensor row = shift.select(1, 1) + (numbers(rows, stride[2]) - padding[0]).unsqueeze(1) +
                        numbers(kernel[0], dilation[2]).reshape({-1, 1, 1, 1});
-    const auto scaled = [](const Tensor& at, int64_t size) {
-      return (at + 0.5) * (2.0 / static_cast<double>(size)) - 1;
-    };
-    return at::stack({scaled(column, x.size(3)), scaled(row, x.size(2))}, -1)
-        .reshape({x.size(0) * sets, kernel[0] * kernel[1] * rows, columns, 2});
+    return {row.reshape({x.size(0) * sets, -1}), column.reshape({x.size(0) * sets, -1})};
   }
-  Tensor sampled(const Tensor& grid) const {
-    return at::grid_sampler_2d(images(), grid, 0, 0, false)
-        .reshape({x.size(0), sets, x.size(1) / sets, kernel[0], kernel[1], rows, columns});
+  // f(pixel of each sample and channel, its weight, the derivatives of the weight by row and
+  // column) for each of the four corners; those outside have the weight 0.
+  template <class F>
+  void each_corner(const Tensor& shift, F f) const {
+    const auto [row, column] = places(shift);
+    const Tensor top = row.floor(), left = column.floor(), down = row - top, right = column - left;
+    const int64_t h = x.size(2), w = x.size(3), channels = x.size(1) / sets;
+    for (int64_t i = 0; i < 2; ++i) {
+      for (int64_t j = 0; j < 2; ++j) {
+        const Tensor y = top + i, z = left + j;
+        const Tensor inside = (y >= 0).bitwise_and(y < h).bitwise_and(z >= 0).bitwise_and(z < w);
+        const Tensor pixel = at::where(inside, y * w + z, 0).to(at::kLong).unsqueeze(1);
+        const Tensor by_row = (i == 0 ? 1 - down : down) * inside;
+        const Tensor by_column = (j == 0 ? 1 - right : right) * inside;
+        f(pixel.expand({-1, channels, -1}), (by_row * by_column).unsqueeze(1),
+          i == 0 ? -by_column : by_column, j == 0 ? -by_row : by_row);
+      }
+    }
+  }
+  Ints split() const {  // of samples: [N, G, C / G, KH, KW, OH, OW]
+    return {x.size(0), sets, x.size(1) / sets, kernel[0], kernel[1], rows, columns};
+  }
+  Tensor sampled(const Tensor& shift) const {
+    const Tensor from = images();
+    Tensor made;
+    each_corner(shift, [&](const Tensor& pixel, const Tensor& share, const Tensor&, const Tensor&) {
+      const Tensor part = from.gather(2, pixel) * share;
+      made = made.defined() ? made + part : part;
+    });
+    return made.reshape(split());
   }
   Tensor factors(const Tensor& shift) const { return shift.select(1, 2).unsqueeze(2); }
 
@@ -98,7 +121,7 @@ void deformable_conv2d(Tensor x, Tensor weight, Tensor offset, Tensor bias, Ints
   d.check();
   if (has(bias)) check_shape(bias, "bias", {weight.size(0)});
   const Tensor shift = d.shifts();
-  Tensor samples = d.sampled(d.grid(shift));
+  Tensor samples = d.sampled(shift);
   if (modulated) samples = samples * d.factors(shift);
   const Tensor laid = d.laid_out(samples);
   out = at::conv2d(laid, weight.to(at::kDouble), has(bias) ? bias.to(at::kDouble) : Tensor(),
@@ -120,21 +143,26 @@ void deformable_conv2d_grad(Tensor x, Tensor dy, Tensor samples, Tensor weight, 
   dw = g_weight;
   if (has(dbias.tensor())) dbias = g_bias;
   Tensor g = d.by_kernel(g_laid);
-  const Tensor shift = d.shifts(), grid = d.grid(shift);
+  const Tensor shift = d.shifts();
   Tensors found(2);
   if (modulated) {
-    found.push_back((g * d.sampled(grid)).sum(2));
+    found.push_back((g * d.sampled(shift)).sum(2));
     g = g * d.factors(shift);
   }
-  const Tensor flat =
-      g.reshape({x.size(0) * sets, x.size(1) / sets, kernel[0] * kernel[1] * d.rows, d.columns});
-  const auto [g_image, g_grid] =
-      at::grid_sampler_2d_backward(flat, d.images(), grid, 0, 0, false, {true, true});
-  dx = g_image.reshape(x.sizes());
-  for (int64_t i = 0; i < 2; ++i)
-    found[static_cast<size_t>(i)] =
-        (g_grid.select(-1, i) * (2.0 / static_cast<double>(x.size(3 - i))))
-            .reshape({x.size(0), sets, kernel[0], kernel[1], d.rows, d.columns});
+  const Tensor from = d.images(), flat = g.reshape({from.size(0), from.size(1), -1});
+  const Tensor spread = at::zeros_like(from);
+  found[0] = at::zeros_like(flat.select(1, 0)), found[1] = at::zeros_like(found[0]);
+  d.each_corner(shift, [&](const Tensor& pixel, const Tensor& share, const Tensor& by_row,
+                           const Tensor& by_column) {
+    spread.scatter_add_(2, pixel, flat * share);
+    const Tensor both = (from.gather(2, pixel) * flat).sum(1);
+    found[0].add_(both * by_column);
+    found[1].add_(both * by_row);
+  });
+  dx = spread.reshape(x.sizes());
+  Ints sizes = d.split();
+  sizes.erase(sizes.begin() + 2);
+  for (size_t i = 0; i < 2; ++i) found[i] = found[i].reshape(sizes);
   doffset = at::stack(found, 1).reshape(offset.sizes());
 }
 

@@ -21,7 +21,8 @@ void iou(Tensor boxes, Tensor truth, Text mode, double eps, bool aligned, Out ou
 }
 
 // The overlap less what the distance of centres and the difference of shapes take, for boxes [4, M]
-// as corners or as centre and size; and the difference of the angles of their diagonals.
+// as corners or as centre and size; and the difference of the angles of their diagonals. In double:
+// equal shapes have no angle between them.
 void complete_iou(Tensor boxes, Tensor truth, bool centred, bool each_pair, Text mode, Out out,
                   Out angles) {
   require(mode == "iou" && !each_pair, "mode must be iou and isCross false, but are ", mode,
@@ -31,7 +32,7 @@ void complete_iou(Tensor boxes, Tensor truth, bool centred, bool each_pair, Text
   check_shape(truth, "gtBoxes", boxes.sizes());
   const double eps = 1e-9;
   const auto corners = [&](const Tensor& given) {
-    const Tensor x = at_least_float(given), first = x.narrow(0, 0, 2), last = x.narrow(0, 2, 2);
+    const Tensor x = given.to(at::kDouble), first = x.narrow(0, 0, 2), last = x.narrow(0, 2, 2);
     return centred ? std::pair(first - last / 2, first + last / 2) : std::pair(first, last);
   };
   const auto [a0, a1] = corners(boxes);

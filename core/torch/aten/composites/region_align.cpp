@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of images, averaged over bilinear samples in bins: for each region A x B^T, where the
-// rows of A and B hold the mean weights of a bin's samples. Samples beyond -1 and the size are 0.
+// PooledRegions of images, averaged over bilinear samples in bins: for each region A x B^T, where
+// the rows of A and B hold the mean weights of a bin's samples. Samples beyond -1 and the size are
+// 0.
 #include "core/torch/aten/composites/quantised.h"
 
 namespace openaclnn::aten {
 namespace {
 
-struct Regions {
+struct PooledRegions {
   Ints image;    // [N, C, H, W]
   Tensor boxes;  // [K, 5]: image, x1, y1, x2, y2
   double scale;
@@ -93,49 +94,53 @@ struct Regions {
 };
 
 // roiEndMode 0: regions have at least a pixel; 1: the end is inside.
-Regions by_mode(const Ints& image, const Tensor& boxes, double scale, int64_t rows, int64_t columns,
-                int64_t samples, int64_t mode) {
+PooledRegions by_mode(const Ints& image, const Tensor& boxes, double scale, int64_t rows,
+                      int64_t columns, int64_t samples, int64_t mode) {
   require(mode == 0 || mode == 1, "roiEndMode must be 0 or 1, but got ", mode);
-  Regions made{image, boxes, scale, rows, columns, samples};
+  PooledRegions made{image, boxes, scale, rows, columns, samples};
   made.end_inside = made.any_size = mode == 1;
   made.check("rois");
   return made;
 }
 
-void roi_align(Tensor x, Tensor boxes, double scale, int64_t rows, int64_t columns, int64_t samples,
-               int64_t mode, Out out) {
+void pool_regions(Tensor x, Tensor boxes, double scale, int64_t rows, int64_t columns,
+                  int64_t samples, int64_t mode, Out out) {
   check_rank(x, "self", 4, 4);
   by_mode(x.sizes().vec(), boxes, scale, rows, columns, samples, mode).pool(x, out);
 }
 
-void roi_align_grad(Tensor dy, Tensor boxes, Ints image, int64_t columns, int64_t rows,
-                    double scale, int64_t samples, int64_t mode, Out dx) {
+void pool_regions_grad(Tensor dy, Tensor boxes, Ints image, int64_t columns, int64_t rows,
+                       double scale, int64_t samples, int64_t mode, Out dx) {
   by_mode(image, boxes, scale, rows, columns, samples, mode).spread(dy, dx);
 }
 
-Regions by_alignment(const Ints& image, const Tensor& boxes, double scale, int64_t rows,
-                     int64_t columns, int64_t samples, bool aligned) {
-  Regions made{image, boxes, scale, rows, columns, std::max<int64_t>(0, samples)};
+PooledRegions by_alignment(const Ints& image, const Tensor& boxes, double scale, int64_t rows,
+                           int64_t columns, int64_t samples, bool aligned) {
+  PooledRegions made{image, boxes, scale, rows, columns, std::max<int64_t>(0, samples)};
   made.aligned = made.any_size = aligned;
   made.check("boxes");
   return made;
 }
 
-void roi_align_v2(Tensor x, Tensor boxes, int64_t rows, int64_t columns, double scale,
-                  int64_t samples, bool aligned, Out out) {
+void pool_regions_v2(Tensor x, Tensor boxes, int64_t rows, int64_t columns, double scale,
+                     int64_t samples, bool aligned, Out out) {
   check_rank(x, "self", 4, 4);
   by_alignment(x.sizes().vec(), boxes, scale, rows, columns, samples, aligned).pool(x, out);
 }
 
-void roi_align_v2_grad(Tensor dy, Tensor boxes, Ints image, int64_t rows, int64_t columns,
-                       double scale, int64_t samples, bool aligned, Out dx) {
+void pool_regions_v2_grad(Tensor dy, Tensor boxes, Ints image, int64_t rows, int64_t columns,
+                          double scale, int64_t samples, bool aligned, Out dx) {
   by_alignment(image, boxes, scale, rows, columns, samples, aligned).spread(dy, dx);
 }
 
 }  // namespace
 
 const Composite region_align_composites[] = {
-    ENTRY(roi_align), ENTRY(roi_align_grad), ENTRY(roi_align_v2), ENTRY(roi_align_v2_grad), {},
+    ENTRY(pool_regions),
+    ENTRY(pool_regions_grad),
+    ENTRY(pool_regions_v2),
+    ENTRY(pool_regions_v2_grad),
+    {},
 };
 
 }  // namespace openaclnn::aten
