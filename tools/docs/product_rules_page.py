@@ -43,7 +43,7 @@ REFUSED = """
 ## What A2 refuses of PyTorch's operators
 
 Of the first sample of each operator in PyTorch's own table (OpInfo), with the eight dtypes of \
-[npu_coverage.md](npu_coverage.md), A2 refuses these calls, which `any` computes. \
+[what was measured](npu_coverage.md#operators), A2 refuses these calls, which `any` computes. \
 `float` stands for {float}, `int` for {int}, `complex` for {complex}.
 
 | function | parameter | A2 accepts | refused | operators of PyTorch |

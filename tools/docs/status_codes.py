@@ -37,6 +37,8 @@ CAUSES = {
     "RT_INVALID_DEVICEID": "there is no such device, or it is not the current one",
     "RT_CONTEXT_NULL": "no device is set; call aclrtSetDevice in this thread",
     "RT_STREAM_CONTEXT": "the stream belongs to another context, or to one that is gone",
+    "RT_STREAM_MODEL": "the stream is not bound to the model, or the model is built already",
+    "RT_LABEL_CONTEXT": "the label was not set on a stream of the model",
     "RT_EVENT_TIMESTAMP_INVALID": "an event has no time",
     "RT_EVENT_TIMESTAMP_REVERSAL": "the end was reached before the start",
     "RT_STREAM_SUBSCRIBE": "a thread is subscribed to the stream for host functions already",
