@@ -66,6 +66,7 @@ def test_schedule_memory_and_stacks(tmp_path):
         on_trace_ready=ready.append,
         profile_memory=True,
         with_stack=True,
+        experimental_config=torch._C._profiler._ExperimentalConfig(verbose=True),
     ) as found:
         for _ in range(5):
             (x @ x).relu()
