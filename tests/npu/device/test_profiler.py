@@ -102,10 +102,11 @@ def test_stacks(output):
     assert "test_profiler.py" in stacks["aten::addmm"]
 
 
-def test_export_without_a_handler(tmp_path):
+def test_export_without_a_handler(tmp_path, monkeypatch):
     """The analyser runs few tasks then, and msprof is the last of those that it waits for."""
     from torch_npu import profiler
 
+    monkeypatch.chdir(tmp_path)  # the records go into the working directory
     x = torch.randn(32, 64, device="npu")
     with profiler.profile() as recorded:
         (x @ x.T).relu()

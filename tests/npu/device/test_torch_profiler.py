@@ -55,7 +55,7 @@ def test_chrome_trace_has_kernels_on_their_stream(recorded, tmp_path):
     check_nesting(events, rounding=2)
 
 
-def test_schedule_memory_and_stacks(tmp_path):
+def test_schedule_and_stacks(tmp_path):
     from torch.profiler import ProfilerActivity, profile, schedule
 
     ready = []
@@ -64,7 +64,6 @@ def test_schedule_memory_and_stacks(tmp_path):
         activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1],
         schedule=schedule(wait=1, warmup=1, active=2, repeat=1),
         on_trace_ready=ready.append,
-        profile_memory=True,
         with_stack=True,
         experimental_config=torch._C._profiler._ExperimentalConfig(verbose=True),
     ) as found:
@@ -76,4 +75,3 @@ def test_schedule_memory_and_stacks(tmp_path):
     averages = {row.key: row for row in found.key_averages(group_by_stack_n=5)}
     assert averages["aclnnMatmul"].count >= 2
     assert "test_torch_profiler.py" in str(averages["aten::matmul"].stack)
-    assert sum(row.device_memory_usage for row in averages.values()) != 0
