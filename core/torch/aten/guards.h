@@ -2,8 +2,8 @@
 // What holds while ATen computes or checks.
 #pragma once
 
-#include <ATen/record_function.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 

@@ -9,6 +9,7 @@ import os
 import pytest
 import torch
 from tests.npu.device.small_models import MODELS, mlp, train
+from torch import nn
 
 # All of the curve in one mode of the queue, its start in the others.
 STEPS = 200 if os.environ.get("TASK_QUEUE_ENABLE") == "0" else 20
