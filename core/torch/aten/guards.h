@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
@@ -36,6 +37,8 @@ struct KernelsOnly {
                            c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU,
                            c10::DispatchKey::Functionalize})};
   at::NoGradGuard no_grad;
+  // Profilers see one kernel of the device; torch_npu's would draw its arrow from a part of it.
+  at::DisableRecordFunctionGuard no_parts;
 };
 
 }  // namespace openaclnn::aten

@@ -101,9 +101,10 @@ def train(
     forward: Callable[[torch.Tensor], Any] | None = None,
 ) -> list[float]:
     """The losses; `forward`: in place of the model, such as the compiled one."""
+    call = model if forward is None else forward
     found = []
     for _ in range(steps):
-        loss = nn.functional.cross_entropy((forward or model)(x), labels)
+        loss = nn.functional.cross_entropy(call(x), labels)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
