@@ -152,6 +152,23 @@ def test_standards_and_benchmarks_can_be_chosen():
     assert (described["standard"], described["attributes"]) == ("either", {"dim": 1})
 
 
+def test_terms_that_cancel_leave_their_rounding_errors():
+    """An element near 0 is off by no more than others are; one of usual size is not near 0."""
+    x = torch.full((2000,), 8.0)
+
+    def judged(near: int, off: float) -> Any:
+        """All sums are 16 but a few, which are 0.01 and off by this."""
+        y = x.clone()
+        y[:near] = -7.99
+        mine = x + y + 3e-5
+        mine[:near] = (x + y)[:near] + off
+        return openaclnn.compare(mine, "aclnnAdd", x, y, 1)
+
+    assert judged(1, 2e-5)
+    assert not judged(1, 4e-5)
+    assert not judged(9, 2e-5)
+
+
 def test_most_functions_have_a_golden_value():
     """Functions refused by what their row says."""
     refused = [name for name, row in functions().items() if why_not(row)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn verify --op` with functions that ATen computes: eleven kinds of functions pass, a library
-with a mistake does not, and what cannot be judged is refused with a sentence.
+"""`openaclnn verify --op` with functions that ATen computes: eleven kinds of functions pass, a
+library with a mistake does not, and what cannot be judged is refused with a sentence.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_openaclnn_passes(name, tmp_path, monkeypatch, capsys):
 MISTAKES = {
     "none": ("", "", None, ""),
     "ignores dim": ("dim < 0 ? dim + (int64_t)p.x.rank : dim", "(int64_t)p.x.rank - 1", "wrong",
-                    "with another dim than 2"),
+                    "where dim is not 2"),
     "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", None,
                         "where a tensor is not contiguous"),
     "half the sum": ("/ sum", "/ sum * 1.01f", "wrong", ""),

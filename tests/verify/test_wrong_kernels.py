@@ -32,7 +32,7 @@ needs_triton = pytest.mark.skipif(
 
 # Text of the kernel, what stands there instead, kind of the finding, its cause.
 IN_NUMPY = {
-    "ignores an attribute": ("max(lambd, 0)", "0.5", "wrong", r"with every lambd but 0\.5"),
+    "ignores an attribute": ("max(lambd, 0)", "0.5", "wrong", r"where lambd is not 0\.5"),
     "< for <=": (r"<= max", "< max", "wrong", "x is exactly where the formula switches"),
     "flushes subnormals": (", 0, wide)", ", 0, wide * (np.abs(wide) >= 2.0**-126))", "wrong",
                            "x is subnormal"),
@@ -58,9 +58,9 @@ def elu(x, alpha, scale, input_scale):
 SIGNATURE = "(x, alpha, scale, input_scale):"
 IN_ELU = {
     "has no scale": (SIGNATURE, "(x, alpha, input_scale, n=1):\n    scale = n",
-                     "only with every scale but 1; elu\\(\\) has no parameter scale$"),
-    "ignores scale": ("    wide =", "    scale = 1.0\n    wide =", "only with every scale but 1; "
-                      "these are also the cases with every alpha but 1 and 2$"),
+                     "only where scale is not 1; elu\\(\\) has no parameter scale$"),
+    "ignores scale": ("    wide =", "    scale = 1.0\n    wide =", "only where scale is not 1; "
+                      "these are also the cases where alpha is not 1 or 2$"),
     "clamps": ("np.expm1(input_scale * wide)", "np.expm1(np.where(wide < -8, -8, input_scale "
                "* wide))", "x is below -8$"),
     "saturates": ("np.expm1(input_scale * wide)", "np.where(wide < -20, 0, np.expm1(input_scale "
@@ -97,8 +97,8 @@ IN_TRITON = {
                  "x is NaN"),
     "strides of the inputs": ("    x, dy = x.contiguous(), dy.contiguous()\n", "", "wrong",
                               "only where a tensor is not contiguous"),
-    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "with every eps but 0.1"),
-    "an integer eps": ("out, n, eps,", "out, n, int(eps),", "wrong", "every eps but -1, 0, 1"),
+    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "where eps is not 0.1"),
+    "an integer eps": ("out, n, eps,", "out, n, int(eps),", "wrong", "where eps is not -1, 0, 1"),
 }  # fmt: skip
 
 

@@ -176,7 +176,7 @@ def _varied(sample: Sample) -> Iterator[tuple[Sample, str]]:
             others = (x for x in SCALARS if x != word)
         for other in others:
             words = (*sample.words[:i], other, *sample.words[i + 1 :])
-            yield replace(sample, words=words), f"with another {p.name} than {short(word)}"
+            yield replace(sample, words=words), f"where {p.name} is not {short(word)}"
 
 
 def _may_be_special(sample: Sample) -> bool:

@@ -9,6 +9,7 @@ in the dtypes given: rounding to an integer, or the order of equal elements, may
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..aten import Row
 from ..reference.evaluation import Array
-from ..reference.judge import Output
+from ..reference.judge import Output, wide
 from ..reference.standards import Standard, Verdict, verdict
 from ..rows.schema import Op, Parameter
 from ..rows.shapes import ANY_SHAPE
@@ -24,6 +25,7 @@ from .arguments import FLOATS
 from .values import Golden
 
 DEFAULT = "either"
+FEW = 1e-3  # of the elements
 
 
 class GoldenOutput(Output):
@@ -96,11 +98,30 @@ def judged(
             of = standard
             if mine.dtype == np.float64 and standard.name == DEFAULT:
                 of = Standard("allclose")
-            found.append((output, verdict(output, of, ours if theirs is None else theirs)))
+            judged_as = verdict(output, of, ours if theirs is None else theirs)
+            if of.name == DEFAULT and not judged_as.passed:
+                judged_as = _cancelled(output) or judged_as
+            found.append((output, judged_as))
         else:
             output = ExactOutput(op, name, (), mine, due, None)
             found.append((output, _exact(output, ours)))
     return found
+
+
+def _cancelled(output: Output) -> Verdict | None:
+    """`single` for all but a few elements near 0, whose absolute errors are no greater than those
+    of others: the terms of a sum may cancel, and its rounding errors stay."""
+    found = verdict(output, Standard("single"))
+    if not found.figures.get("MERE", np.inf) < found.limits.get("MERE", 0.0):
+        return None
+    few = np.count_nonzero(found.wrong) <= FEW * found.wrong.size
+    with np.errstate(invalid="ignore"):
+        error = np.abs(wide(output.got) - output.expected)
+    others = error[~found.wrong & np.isfinite(error)]
+    if not few or not (error[found.wrong] <= others.max(initial=0)).all():
+        return None
+    text = "single benchmark, but for elements near 0 with the absolute error of others"
+    return replace(found, passed=True, reason=text, wrong=np.zeros_like(found.wrong))
 
 
 def _exact(output: Output, benchmark: Array) -> Verdict:

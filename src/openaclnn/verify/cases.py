@@ -43,7 +43,7 @@ class Case:
     out: str | None = None  # dtype of the output, where it may have another
     mistake: str = ""  # of MISTAKES
     at: str = ""  # the parameter that has it; of rows the first input, or the output
-    changed: str = ""  # "with another dim than 2": all else is as in a case before
+    changed: str = ""  # "where dim is not 2": all else is as in a case before
     alias: str = ""  # the input, by Python name, in whose memory the first output is
 
     @property

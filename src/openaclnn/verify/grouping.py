@@ -134,7 +134,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             group = [r for r in left if text in texts[id(r)]]
             passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
-            cause = f"only {text}" if alone and "every" not in text else text
+            cause = f"only {text}" if alone and text != EVERY else text
             cause = NEARLY if text == EVERY and passes else cause
             cause += f" ({n - passes:,} of {n:,} such cases)" if passes else ""
         chosen = {id(r) for r in group}
@@ -186,8 +186,10 @@ def _best(
     """
     cases: dict[str, float] = {}
     calls = [own for own in texts.values() if EVERY in own]  # without mistakes
+    of_calls = {text for own in calls for text in own}
     for text, n in Counter(t for r in left for t in texts[id(r)]).items():
         by_chance = n < FEW and ("with layout" in text or "with values" in text or " = " in text)
+        by_chance |= n == 1 < len(left) and text in of_calls
         everywhere = all(text in own for own in calls) and text != EVERY
         if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
             cases[text] = n - 2 * passed[text]

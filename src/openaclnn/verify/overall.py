@@ -88,36 +88,36 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
     equal = [entry for entry in found if entry[2] == least]
     equal.sort(key=lambda entry: (entry[0] not in untaken, len(entry[1])))
     name, text, passes = equal[0]
-    said = _counted(f"with {text}", len(failed), passes)
+    said = _counted(text, len(failed), passes)
     if name in untaken:
         function = failed[0].provider.rpartition(":")[2]
         return f"{said}; {function}() has no parameter {name}"
     if len(equal) > 1:
         rest = " and ".join(text for _, text, _ in equal[1:])
-        said += f"; these are also the cases with {rest}"
+        said += f"; these are also the cases {rest}"
     return said
 
 
 def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
     """The values of an attribute: by a bound, by the others, or one by one."""
     if len(bad) == 1 and (len(others) > 1 or isinstance(bad[0], bool)):
-        return f"{name} = {short(bad[0])}"
+        return f"with {name} = {short(bad[0])}"
     if len(others) == 1 and not (len(bad) > 2 and isinstance(others[0], str)):
-        return f"every {name} but {short(others[0])}"
+        return f"where {name} is not {short(others[0])}"
     numbers = all(isinstance(v, int | float) for v in bad)
     if numbers and len(bad) > 1:
         bounds = [v for v in others if isinstance(v, int | float)]
         if bounds and max(bad) < min(bounds):
-            return f"{name} below {short(min(bounds))}"
+            return f"with {name} below {short(min(bounds))}"
         if bounds and min(bad) > max(bounds):
-            return f"{name} above {short(max(bounds))}"
+            return f"with {name} above {short(max(bounds))}"
         if bounds == [math.inf]:
-            return f"every finite {name}"
+            return f"with a finite {name}"
     if len(others) < len(bad) or len(bad) > LISTED:
-        return f"every {name} but {_listed(others, 'and')}"
-    return f"{name} = {_listed(bad, 'or')}"
+        return f"where {name} is not {_listed(others)}"
+    return f"with {name} = {_listed(bad)}"
 
 
-def _listed(values: Sequence[Any], word: str) -> str:
+def _listed(values: Sequence[Any]) -> str:
     *first, last = map(short, sorted(values, key=lambda v: (isinstance(v, str), v)))
-    return f"{', '.join(first)} {word} {last}" if first else last
+    return f"{', '.join(first)} or {last}" if first else last

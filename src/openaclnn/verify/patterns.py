@@ -44,7 +44,7 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
     for name, value in case.attributes.items():
         first = usual.attributes[name]
         if not _same(value, first):
-            yield f"with every {name} but {short(first)}"
+            yield f"where {name} is not {short(first)}"
             yield f"with {name} = {short(value)}"
     yield from [case.changed] if case.changed else []
     yield f"in {case.dtype}"
