@@ -196,7 +196,7 @@ def figures() -> dict[str, str]:
     from training_page import RECORD, less, span
 
     _, *steps = read(RECORD)
-    small = [c for c in steps if c["model"] != "UNet2DConditionModel"]
+    small = [c for c in steps if c["model"] != "UNet2DConditionModel" and c["way"] == "eager"]
     means = {
         name: mean([r for r, *_ in load(name).ratios()]) for name in ("elementwise", "group_norm")
     }
