@@ -155,7 +155,7 @@ def report(folder: Path, products: Sequence[str], **facts: Any) -> dict[str, Any
         ],
         "nondeterministic": [
             c.as_data(calls=c.calls - c.refused)
-            for c in functions
+            for c in sorted(functions, key=lambda c: c.refused - c.calls)
             if c.calls > c.refused and deterministic(c.name) is False
         ],
         "determinism_unknown": sorted({c.name for c in functions if deterministic(c.name) is None}),
