@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deformable convolution, regions of images and the overlap of boxes, against loops in float64;
+"""Deformable convolution and regions of images, against loops in float64;
 gradients by autograd.
 """
 
@@ -133,32 +133,6 @@ def test_regions_are_averaged_and_their_gradients_spread(dtype, form, samples):
                      mode, torch.empty_like(x))  # fmt: skip
     assert miss(got, expected) == ""
     assert miss(dx, torch.autograd.grad(expected, wide, dy.double())[0]) == ""
-
-
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_complete_overlap_of_boxes(dtype, centred):
-    low, size = random(2, 2, 9, low=-1, high=1), random(2, 2, 9, seed=1, low=0.5, high=2)
-    given = (low, size) if centred else (low, low + size)
-    a, b = torch.cat(given, 1).to(dtype)
-    overlap, angles = call("aclnnCIoU", a, b, centred, False, "iou", torch.empty(1, 9, dtype=dtype),
-                           torch.empty(1, 9, dtype=dtype))  # fmt: skip
-    expected, sub = [], []
-    for one, other in zip(a.double().T.tolist(), b.double().T.tolist(), strict=True):
-        corners = [
-            (c[0] - c[2] / 2, c[1] - c[3] / 2, c[0] + c[2] / 2, c[1] + c[3] / 2) if centred else c
-            for c in (one, other)
-        ]
-        (x0, y0, x1, y1), (u0, v0, u1, v1) = corners
-        both = max(0, min(x1, u1) - max(x0, u0)) * max(0, min(y1, v1) - max(y0, v0))
-        iou = both / ((x1 - x0) * (y1 - y0) + (u1 - u0) * (v1 - v0) - both)
-        diagonal = (max(x1, u1) - min(x0, u0)) ** 2 + (max(y1, v1) - min(y0, v0)) ** 2
-        distance = ((u0 + u1 - x0 - x1) ** 2 + (v0 + v1 - y0 - y1) ** 2) / 4
-        sub.append(math.atan((u1 - u0) / (v1 - v0)) - math.atan((x1 - x0) / (y1 - y0)))
-        v = 4 / math.pi**2 * sub[-1] ** 2
-        expected.append(iou - distance / diagonal - v * v / (1 - iou + v))
-    assert miss(overlap, torch.tensor([expected]).double(), slack=1e-5) == ""
-    assert miss(angles, torch.tensor([sub]).double(), slack=1e-5) == ""
 
 
 @pytest.mark.parametrize(

@@ -20,39 +20,6 @@ void iou(Tensor boxes, Tensor truth, Text mode, double eps, bool aligned, Out ou
   out = both / (mode == "iof" ? area(b) : area(a) + area(b) - both);
 }
 
-// The overlap less what the distance of centres and the difference of shapes take, for boxes [4, M]
-// as corners or as centre and size; and the difference of the angles of their diagonals. In double:
-// equal shapes have no angle between them.
-void complete_iou(Tensor boxes, Tensor truth, bool centred, bool each_pair, Text mode, Out out,
-                  Out angles) {
-  require(mode == "iou" && !each_pair, "mode must be iou and isCross false, but are ", mode,
-          " and ", each_pair);
-  check_rank(boxes, "bBoxes", 2, 2);
-  check_shape(boxes, "bBoxes", {4, boxes.size(1)});
-  check_shape(truth, "gtBoxes", boxes.sizes());
-  const double eps = 1e-9;
-  const auto corners = [&](const Tensor& given) {
-    const Tensor x = given.to(at::kDouble), first = x.narrow(0, 0, 2), last = x.narrow(0, 2, 2);
-    return centred ? std::pair(first - last / 2, first + last / 2) : std::pair(first, last);
-  };
-  const auto [a0, a1] = corners(boxes);
-  const auto [b0, b1] = corners(truth);
-  const auto size = [&](const Tensor& first, const Tensor& last) {
-    const Tensor both = last - first;
-    return std::pair(both[0], both[1] + eps);
-  };
-  const auto [w1, h1] = size(a0, a1);
-  const auto [w2, h2] = size(b0, b1);
-  const Tensor both = (at::minimum(a1, b1) - at::maximum(a0, b0)).clamp_min(0).prod(0);
-  const Tensor overlap = both / (w1 * h1 + w2 * h2 - both + eps);
-  const Tensor diagonal = (at::maximum(a1, b1) - at::minimum(a0, b0)).square().sum(0) + eps;
-  const Tensor distance = (b0 + b1 - a0 - a1).square().sum(0) / 4;
-  const Tensor angle = at::atan(w2 / h2) - at::atan(w1 / h1);
-  const Tensor v = angle.square() * (4 / (M_PI * M_PI));
-  out = (overlap - distance / diagonal - v * v / (1 + eps - overlap + v)).unsqueeze(0);
-  if (angles.tensor().defined()) angles = angle.unsqueeze(0);
-}
-
 // ---- attention to points of feature maps ----
 
 // One map: value (B heads, C, h, w), grid (B heads, Q, P, 2), weight (B heads, 1, Q, P).
@@ -134,7 +101,9 @@ void deformable_attention_grad(Tensor value, Tensor shapes, Tensor starts, Tenso
 }  // namespace
 
 const Composite detection_composites[] = {
-    ENTRY(iou), ENTRY(complete_iou), ENTRY(deformable_attention), ENTRY(deformable_attention_grad),
+    ENTRY(iou),
+    ENTRY(deformable_attention),
+    ENTRY(deformable_attention_grad),
     {},
 };
 
