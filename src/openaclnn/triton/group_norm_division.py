@@ -255,7 +255,7 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
-    # Two sums, two tiles and the next two: 255 registers, and spills, with channels last in 16 bits.
+    # Two sums, two tiles and the next two: 16 bits with channels last took 255 registers.
     many = d.options(sizes, 2) if d.last and d.itemsize == 2 else options
     launches = [Launch(gradient.sums, items, sizes, many)]
     if d.last:
