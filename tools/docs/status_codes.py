@@ -47,8 +47,6 @@ CAUSES = {
     "RT_WAIT_TIMEOUT": "a wait for an event took too long",
     "RT_TASK_TIMEOUT": "a wait for a notification took too long",
     "RT_SYSPARAMOPT_NOT_SET": "the option was never set",
-    "RT_STREAM_MODEL": "the stream is not bound to the model, or the model takes no more work",
-    "RT_LABEL_CONTEXT": "the label was not set on a stream of the model",
     "RT_STREAM_ABORT": "the work of the stream was dropped while the call waited for it",
     "RT_CAPTURE_DEPENDENCY": "capture: the event is of work outside; use ACL_EVENT_EXTERNAL",
     "RT_STREAM_UNJOINED": "capture: the origin does not wait for a stream that joined",
