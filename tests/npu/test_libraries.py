@@ -234,7 +234,7 @@ def test_the_page_lists_the_functions():
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, root / "tools" / "build" / "npu_names.py", "--markdown"]
     tables = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert tables in (root / "docs" / "howto" / "npu_device.md").read_text(encoding="utf-8")
+    assert tables in (root / "docs" / "reference" / "npu_coverage.md").read_text(encoding="utf-8")
 
 
 # ---- rows ----

@@ -7,7 +7,7 @@
 A virtual environment for each pair lies in FOLDER and is used again. Both packages come from plain
 `pip install`; openaclnn is built once, as a wheel. For each pair: `openaclnn npu --check`, the
 tests in tests/npu/device, and PyTorch's first samples of each operator in float32. The counts go
-into the table of docs/howto/npu_device.md.
+into the table of docs/reference/npu_coverage.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 from .wheels import VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "howto" / "npu_device.md"
+PAGE = ROOT / "docs" / "reference" / "npu_coverage.md"
 START, END = "<!-- versions: python -m tests.npu.versions -->\n", "<!-- end of versions -->\n"
 HEAD = "| torch_npu | torch | tests/npu/device | PyTorch's samples, float32 |\n|---|---|---|---|\n"
 PACKAGES = ("pyyaml", "pytest", "pytest-xdist", "ml_dtypes", "expecttest", "hypothesis")

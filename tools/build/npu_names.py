@@ -2,7 +2,7 @@
 """The functions that the torch_npu wheel names and openaclnn refuses, as C++, and their table.
 
 python tools/build/npu_names.py FILE          the C++ that the build compiles
-python tools/build/npu_names.py --markdown    the tables of docs/howto/npu_device.md
+python tools/build/npu_names.py --markdown    the tables of docs/reference/npu_coverage.md
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 VERSION = "2.13.0"  # the tests use it
-OLDEST = "2.7.1"  # docs/howto/npu_device.md has figures from there to VERSION
+OLDEST = "2.7.1"  # docs/reference/npu_coverage.md has figures from there to VERSION
 
 # The libraries that the wheel names, without their lib and .so.
 NEEDED = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")

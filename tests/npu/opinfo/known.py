@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known to fail on device npu: known.txt as product any, known_A2.txt what A2 refuses
-beyond that; and the tables of docs/howto/npu_device.md.
+beyond that; and the tables of docs/reference/npu_coverage.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from openaclnn.rows.table import ANY
 
 KNOWN = Path(__file__).with_name("known.txt")
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "npu_device.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "npu_coverage.md"
 BEGIN = "| dtype | forward | backward | in place | forward, by shape |\n" + "| --- " * 5 + "|\n"
 END = "\n<!-- end of the table"
 BEGIN_REFUSED = "| refused by A2 | forward | backward | in place |\n" + "| --- " * 4 + "|\n"
