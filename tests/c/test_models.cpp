@@ -122,10 +122,11 @@ void branch(aclrtCondition condition, T left, T right, bool taken) {
 }
 
 void branches() {
+  constexpr int64_t kAbove32 = int64_t{1} << 33;
   const auto all = [](int64_t left, int64_t right, std::vector<bool> taken) {
     for (int i = 0; i < 6; ++i) {
       const auto condition = static_cast<aclrtCondition>(i);
-      branch<int64_t>(condition, left << 33, right << 33, taken[static_cast<size_t>(i)]);
+      branch<int64_t>(condition, left * kAbove32, right * kAbove32, taken[static_cast<size_t>(i)]);
       branch<int32_t>(condition, static_cast<int32_t>(left), static_cast<int32_t>(right),
                       taken[static_cast<size_t>(i)]);
     }

@@ -59,7 +59,7 @@ class TensorWord(NamedTuple):
     shape: tuple[int, ...]
     low: int | float | None  # the range of its values
     high: int | float | None
-    listed: tuple[float, ...] | None  # its values
+    listed: tuple[int | float, ...] | None  # its values
 
 
 def tensor_word(word: str) -> TensorWord:
@@ -67,13 +67,13 @@ def tensor_word(word: str) -> TensorWord:
     assert match, word
     letter, sizes, low, high, listed = match.groups()
     shape = tuple(int(size) for size in sizes.split("x")) if sizes else ()
-    values = None if listed is None else tuple(float(v) for v in listed.split(","))
+    values = None if listed is None else tuple(map(_number, listed.split(",")))
+    if low is None:
+        return TensorWord(letter, shape, None, None, values)
     return TensorWord(letter, shape, _number(low), _number(high), values)
 
 
-def _number(text: str | None) -> int | float | None:
-    if text is None:
-        return None
+def _number(text: str) -> int | float:
     try:
         return int(text)
     except ValueError:
