@@ -41,6 +41,7 @@ def mistaken(call: Call, mistake: Mistake) -> Call:
         return replace(call, given=given | {name: None})
     place = outputs if name in outputs else given
     x = place[name]
+    assert x is not None  # chosen among the given tensors
     if what == "wrong shape":
         place[name] = np.zeros((*x.shape, 2), x.dtype)
     else:  # indices are FLOAT, all others BOOL

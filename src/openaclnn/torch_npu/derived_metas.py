@@ -6,6 +6,7 @@ and dtypes of others are those of a run on zeros. Sizes become constants of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 
@@ -28,7 +29,6 @@ def _on_zeros(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> 
     """The results of a run on zeros, as tensors of the device."""
     import torch
     from torch.utils import _pytree as tree
-    from torch.utils._python_dispatch import _disable_current_modes
 
     def real(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -43,12 +43,19 @@ def _on_zeros(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> 
             f"{operator} cannot be traced while a graph is captured: it has no meta function and "
             "would run; call the compiled function once before the capture"
         )
-    try:
-        with _disable_current_modes(), torch.random.fork_rng(device_type="npu"), torch.no_grad():
-            given, named = tree.tree_map(real, (list(given), dict(named)))
-            found = operator(*given, **named)
+    def run() -> Any:
+        torch.npu.set_device(device)
+        with torch.no_grad():
+            arguments, options = tree.tree_map(real, (list(given), dict(named)))
+            found = operator(*arguments, **options)
             torch.npu.synchronize()  # the queue of torch_npu reports a refusal here
             return found
+
+    device = torch.npu.current_device()
+    try:
+        # Another thread: where the caller holds Python's lock, torch_npu loses it with a refusal.
+        with torch.random.fork_rng(device_type="npu"), ThreadPoolExecutor(1) as thread:
+            return thread.submit(run).result()
     except RuntimeError as error:
         raise NotImplementedError(
             f"{operator} cannot be traced: it has no meta function, and with zeros of these "

@@ -60,7 +60,7 @@ def compared_elsewhere() -> re.Pattern[str]:
                 elif isinstance(node, ast.JoinedStr):
                     fixed = (getattr(part, "value", None) for part in node.values)
                     found.add("".join(v if isinstance(v, str) else r"\w*" for v in fixed))
-    names = (name for name in found if re.fullmatch(r"(aclnn)?[A-Z][a-z]\w*(\\w\*)?", name))
+    names = (name for name in found if re.fullmatch(r"(aclnn[A-Z]|[A-Z][a-z])\w*(\\w\*)?", name))
     return re.compile("|".join([COMPOSED, *(f"(aclnn)?{name}" for name in names)]))
 
 

@@ -154,8 +154,8 @@ Tensor run_back(const Layers& layers, const Tensors& saved_h, Tensor dy, const C
   return dy;
 }
 
-// In training the steps are saved; otherwise the lists may be NULL or empty, or have tensors without
-// dims, as those of torch_npu.
+// In training the steps are saved; otherwise the lists may be NULL or empty, or have tensors
+// without dims, as those of torch_npu.
 struct Saved {
   const Tensors& list;
   const char* name;
