@@ -180,11 +180,12 @@ def test_bags_of_embeddings(dtype, index, mode):
 
 def test_offsets_go_up_and_indices_are_rows():
     weight, outputs = torch.ones(3, 2), [torch.empty(2, 2), *torch.empty(3, 4).long()]
-    for indices, offsets, sentence in (
-        ([0, 1, 2, 0], [0, 5], "offsets must go from 0 up to at most 4"),
-        ([0, 1, 2, 0], [1, 2], "offsets must go from 0 up"),
-        ([0, 1, 2, 3], [0, 2], "indices"),
+    for indices, offsets, last, sentence in (
+        ([0, 1, 2, 0], [0, 5], False, "offsets must go from 0 up to at most 4"),
+        ([0, 1, 2, 0], [1, 2], False, "offsets must go from 0 up"),
+        ([0, 1, 2, 3], [0, 2], False, "indices"),
+        ([0, 1, 2, 0], [0], True, "the last offset must be the number of indices, 4, but is 0"),
     ):
         with pytest.raises(Refused, match=sentence):
             call("aclnnEmbeddingBag", weight, torch.tensor(indices), torch.tensor(offsets), False,
-                 0, False, None, False, -1, *outputs)  # fmt: skip
+                 0, False, None, last, -1, *outputs)  # fmt: skip

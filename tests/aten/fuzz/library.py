@@ -205,7 +205,9 @@ class Library:
         if (size := os.fstat(2).st_size) != self.stderr:
             text = os.pread(2, size - self.stderr, self.stderr).decode("utf-8", "replace")
             self.stderr = size
-            faults.append(("stderr", text.strip()[:300]))
+            lines = [line for line in text.splitlines() if not line.startswith("[W")]  # torch's
+            if said := "\n".join(lines).strip():
+                faults.append(("stderr", said[:300]))
         accepted = outcome.accepted
         written = {id(r) for i, p in enumerate(signature.parameters) if p.written
                    for r in self.of.get(i, ())}  # fmt: skip

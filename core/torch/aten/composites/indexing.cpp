@@ -88,6 +88,14 @@ void embedding_bag_of(const Tensor& weight, const Tensor& indices, const Tensor&
                       const Out& largest) {
   need_data(weight);  // ATen's form without data has other shapes
   need_data(indices);
+  const Ints starts = numbers_in(offsets, "offsets");
+  require(std::is_sorted(starts.begin(), starts.end()) && !starts.empty() && starts[0] == 0 &&
+              starts.back() <= indices.numel(),
+          "offsets must go from 0 up to at most ", indices.numel(),
+          ", the number of indices, but are ", at::IntArrayRef(starts));
+  require(!last_offset || starts.back() == indices.numel(),
+          "the last offset must be the number of indices, ", indices.numel(), ", but is ",
+          starts.back());
   // ATen's kernels take strided weights for packed ones.
   const auto packed = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
@@ -116,11 +124,6 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
 void embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool by_frequency, int64_t mode,
                    bool, Tensor weights, bool last_offset, int64_t padding, Out out, Out bag,
                    Out size, Out largest) {
-  const Ints starts = numbers_in(offsets, "offsets");
-  require(std::is_sorted(starts.begin(), starts.end()) && !starts.empty() && starts[0] == 0 &&
-              starts.back() <= indices.size(0),
-          "offsets must go from 0 up to at most ", indices.size(0),
-          ", the number of indices, but are ", at::IntArrayRef(starts));
   embedding_bag_of(weight, indices, offsets, weights, mode == 0 || mode == 1 ? mode : 2,
                    by_frequency, last_offset, padding, out, bag, size, largest);
 }
