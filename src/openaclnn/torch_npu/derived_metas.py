@@ -43,6 +43,7 @@ def _on_zeros(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> 
             f"{operator} cannot be traced while a graph is captured: it has no meta function and "
             "would run; call the compiled function once before the capture"
         )
+
     def run() -> Any:
         torch.npu.set_device(device)
         with torch.no_grad():
