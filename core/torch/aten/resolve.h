@@ -25,7 +25,7 @@ struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
   std::vector<ArgumentForm> forms;  // of op
-  // The operator whose kernel writes the result where it is told, with `out` after the arguments.
+  // The operator whose kernel writes into a given tensor, with `out` after the arguments.
   std::optional<c10::OperatorHandle> into;
   bool is_pointwise = false;
   int into_rank = -1;       // only for tensors of this rank
