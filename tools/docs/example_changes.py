@@ -101,7 +101,8 @@ class Trial:
 
     def check_rows(self) -> int:
         names = "oftmax or oftsign or test_house or test_registry"
-        chosen = f"({names}) and not the_diff_of_a_guide"
+        # test_golden: functions that ATen computes, as Softmax no longer is.
+        chosen = f"({names}) and not the_diff_of_a_guide and not test_golden"
         return self.pytest("-m", "not programs", "-x", "-k", chosen)
 
     def check_fuzz(self) -> int:
