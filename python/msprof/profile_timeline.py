@@ -88,7 +88,11 @@ def device_rows(profile: Profile, device: int, hardware: int, host: int) -> list
     for number, work in enumerate(own):
         arguments = {"Task Type": work.task_type, "Stream Id": work.stream, "Task Id": number}
         events.append(slice_of(work.kind, hardware, work.stream, work.begin, work.end, **arguments))
-        arrow = {"cat": "HostToDevice", "name": "HostToDevice", "id": f"{device}_{number}"}
+        arrow: dict[str, Any] = {
+            "cat": "HostToDevice",
+            "name": "HostToDevice",
+            "id": f"{device}_{number}",
+        }
         events.append(
             arrow | {"ph": "s", "pid": host, "tid": work.thread, "ts": micros(work.submitted)}
         )
