@@ -78,8 +78,6 @@ def cast(value: Any, dtype: Any) -> Any:
 def test_right_results_pass_and_a_wrong_element_fails(row, dtype):
     if dtype == torch.bfloat16:
         pytest.importorskip("ml_dtypes")
-    if row.name in {op.name for op in openaclnn.OPS}:
-        pytest.skip("an operator of openaclnn, whose promise another library need not keep")
     arguments = [cast(value, dtype) for value in row.arguments]
     found = row.results(*arguments)
     results = [found] if torch.is_tensor(found) else list(found)

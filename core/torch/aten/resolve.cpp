@@ -53,13 +53,12 @@ static ArgumentForm form_of(const c10::Argument& argument) {
 }
 
 // Whether `into` has the arguments of `op` and then one tensor that it writes, and a CPU kernel:
-// without, it calls `op` and copies. A loss (mse_loss) resizes its result to all elements first.
+// without, it calls `op` and copies.
 static bool writes_result(const c10::OperatorHandle& into, const c10::FunctionSchema& op) {
   const auto &with = into.schema().arguments(), &without = op.arguments();
   if (with.size() != without.size() + 1 || op.returns().size() != 1) return false;
   for (size_t i = 0; i < without.size(); ++i) {
     if (with[i].name() != without[i].name() || *with[i].type() != *without[i].type()) return false;
-    if (with[i].name() == "reduction") return false;
   }
   return with.back().alias_info() != nullptr && with.back().alias_info()->isWrite() &&
          with.back().type()->kind() == c10::TypeKind::TensorType &&

@@ -158,7 +158,12 @@ struct QueryRows {
     if (layout == "BSND") return {batches, q.size(1), heads, size};
     return {batches, q.size(1), heads * size};
   }
-  Tensor of(const Tensor& q, int64_t size) const {
+  // Checks query beside pages of keys and values.
+  Tensor of(const Tensor& q, const Tensor& k, const Tensor& v, const Pages& pages) const {
+    check_real(q, "query");
+    pages.check(k, "key", static_cast<size_t>(batches));
+    pages.check(v, "value", static_cast<size_t>(batches));
+    const int64_t size = pages.size_of(k);
     const int64_t rank = layout == "BSND" ? 4 : 3;
     check_rank(q, "query", rank, rank);
     check_shape(q, "query", sizes(q, size));
@@ -186,12 +191,9 @@ void nsa_compress_infer(Tensor q, Tensor k, Tensor v, Tensor mask, Tensor table,
   check_groups(heads, kv_heads);
   const Choice choice{size, stride, block, count};
   choice.check();
-  check_real(q, "query");
   const Pages pages{table, page, kv_heads};
-  pages.check(k, "key", lengths.size());
-  pages.check(v, "value", lengths.size());
   const QueryRows rows{layout, static_cast<int64_t>(lengths.size()), heads};
-  const Tensor flat = rows.of(q, pages.size_of(k));
+  const Tensor flat = rows.of(q, k, v, pages);
   require_shape(flat.size(0) == rows.batches, "query must have one row for each of the ",
                 rows.batches, " sequences, but has shape ", q.sizes());
   need_data(q);
@@ -226,12 +228,9 @@ void nsa_selected_infer(Tensor q, Tensor k, Tensor v, Tensor index, Tensor mask,
           "numHeads, pageBlockSize, selectBlockSize and selectBlockCount must be at least 1, but ",
           "are ", heads, ", ", page, ", ", block, " and ", count);
   check_groups(heads, kv_heads);
-  check_real(q, "query");
   const Pages pages{table, page, kv_heads};
-  pages.check(k, "key", lengths.size());
-  pages.check(v, "value", lengths.size());
   const QueryRows rows{layout, static_cast<int64_t>(lengths.size()), heads};
-  const Tensor flat = rows.of(q, pages.size_of(k));
+  const Tensor flat = rows.of(q, k, v, pages);
   const int64_t all = flat.size(0), group = heads / kv_heads;
   const int64_t each = rows.batches == 0 ? 0 : all / rows.batches;  // rows of a sequence
   check_given(index, "topkIndices");
