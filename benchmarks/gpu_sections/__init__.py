@@ -9,7 +9,8 @@ from types import ModuleType
 MODULES = {
     "checking": ("smoke", "matrix", "determinism", "sanitizer"),
     "using": ("ways", "unet"),
-    "measuring": ("copy", "elementwise", "group_norm", "compiled"),
+    "measuring": ("copy", "elementwise"),
+    "norms": ("group_norm", "compiled"),
     "tuning": ("variants", "resident", "warm"),
     "blocks": ("blocks",),
 }

@@ -11,7 +11,8 @@ import torch
 
 from .blocks import BLOCKS, ROWS, divided
 from .calling import tune
-from .measuring import OPERANDS, SHAPES, Case, ours, speed_of_copy, tensors
+from .measuring import OPERANDS, ours, speed_of_copy, tensors
+from .norms import SHAPES, Case
 from .timing import cast, measured, sync
 
 TWO_SWEEPS = {"resident": 0}

@@ -28,8 +28,10 @@ from typing import Any
 import numpy as np
 
 from ..rows.dtypes import DTYPES
+from .error_figures import errors_over, mean, ratio
 from .evaluation import Array, bound_of
 from .judge import Output, wide
+from .steps import steps_between
 
 STANDARDS = ("ours", "single", "double", "either", "allclose", "peer")
 NEEDS_BENCHMARK = ("double", "either", "peer")  # these need what another implementation got
@@ -194,7 +196,7 @@ def _single(output: Output) -> Verdict:
     threshold = THRESHOLD[output.dtype]
     finite, golden, error = _errors(output)
     relative = error / (np.abs(golden) + 1e-7)
-    figures = {"MERE": _mean(relative), "MARE": float(relative.max(initial=0))}
+    figures = {"MERE": mean(relative), "MARE": float(relative.max(initial=0))}
     limits = {"MERE": threshold, "MARE": 10 * threshold}
     wrong = np.zeros(output.got.shape, bool)
     wrong[finite] = ~(relative < limits["MARE"])
@@ -219,9 +221,9 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
     usual = finite & ~small
     figures, limits = {}, {}
     with np.errstate(all="ignore"):
-        mine, theirs = (_figures(x[usual], golden[usual]) for x in (got, other))
+        mine, theirs = (errors_over(x[usual], golden[usual]) for x in (got, other))
     for name, limit in zip(("MARE", "MERE", "RMSE"), LEVELS[level], strict=True):
-        figures[f"{name} ratio"], limits[f"{name} ratio"] = _ratio(mine[name], theirs[name]), limit
+        figures[f"{name} ratio"], limits[f"{name} ratio"] = ratio(mine[name], theirs[name]), limit
     with np.errstate(all="ignore"):  # small has no NaN and no infinity
         far = [small & (np.abs(x - golden) > allowed) for x in (got, other)]
     counts = [int(where.sum()) for where in far]
@@ -240,27 +242,6 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
             error = np.where(usual, np.abs(got - golden), 0.0)
         wrong |= error > limits["MARE ratio"] * theirs["MARE"] * np.abs(golden)
     return Verdict(passed, _reason(figures, limits, "at most", wrong), wrong, figures, limits)
-
-
-def _mean(values: Array) -> float:
-    return float(values.mean()) if values.size else 0.0
-
-
-def _figures(got: Array, golden: Array) -> dict[str, float]:
-    error = np.abs(got - golden)
-    relative = error / (np.abs(golden) + 1e-7)
-    return {
-        "MARE": float(relative.max(initial=0)),
-        "MERE": _mean(relative),
-        "RMSE": float(np.sqrt(_mean(error * error))),
-    }
-
-
-def _ratio(mine: float, theirs: float) -> float:
-    """0/0 is 1: both are exact."""
-    if theirs == 0:
-        return 1.0 if mine == 0 else float("inf")
-    return mine / theirs
 
 
 WORDS = {
@@ -301,16 +282,3 @@ def _peer(output: Output, limit: float, other: Array) -> Verdict:
         else f"at most {worst:.4g} ulp from the benchmark's, {limit:g} allowed"
     )
     return Verdict(not wrong.any(), reason, wrong, {"ulp": worst}, {"ulp": limit})
-
-
-def steps_between(a: Array, b: Array) -> Array:
-    """How many representable numbers lie from each element of a to that of b, both of one dtype:
-    1 from +0 to -0, and from the greatest number to infinity; 0 between NaNs, infinite from a NaN
-    to a number."""
-    unsigned = np.dtype(f"u{a.dtype.itemsize}")
-    top = unsigned.type(1 << (8 * unsigned.itemsize - 1))
-    bits = [np.ascontiguousarray(x).view(unsigned).reshape(a.shape) for x in (a, b)]
-    first, second = (np.where(x & top, ~x, x | top) for x in bits)  # in the order of the numbers
-    steps = (np.maximum(first, second) - np.minimum(first, second)).astype(np.float64)
-    one, other = np.isnan(a), np.isnan(b)
-    return np.where(one & other, 0.0, np.where(one | other, np.inf, steps))

@@ -115,7 +115,7 @@ def aliases(op: Op, shapes: Sequence[Shape]) -> list[str]:
 
 
 def seed_of(base: int, name: str) -> int:
-    """The seed of a case: of its own, whatever other cases there are."""
+    """The seed of a case; the same whatever other cases there are."""
     return zlib.crc32(f"{base}/{name}".encode())
 
 

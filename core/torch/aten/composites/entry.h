@@ -150,6 +150,7 @@ extern const Composite chosen_attention_gradient_composites[];
 extern const Composite collective_exchange_composites[];
 extern const Composite collective_matmul_composites[];
 extern const Composite convolution_composites[];
+extern const Composite coordinate_composites[];
 extern const Composite cross_entropy_composites[];
 extern const Composite deformable_composites[];
 extern const Composite detection_composites[];

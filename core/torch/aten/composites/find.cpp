@@ -60,6 +60,7 @@ const Composite* find_composite(const char* name) {
                                  region_align_composites,
                                  sampling_composites,
                                  slice_composites,
+                                 coordinate_composites,
                                  sparse_attention_composites,
                                  training_composites,
                                  transformer_composites,
