@@ -47,6 +47,10 @@ def test_inference_attention_by_both_names():
         *on_npu(q, k, v), num_query_heads=N, softmax_scale=D**-0.5, **form
     )
     assert near(got, expected)
+    got = torch_npu.npu_prompt_flash_attention(
+        *on_npu(q, k, v), num_heads=N, scale_value=D**-0.5, next_tokens=0, **form
+    )
+    assert near(got, expected)
 
 
 def test_attention_over_two_halves_is_joined():
@@ -144,7 +148,10 @@ def test_a_prolog_of_latent_attention():
     kv = numbers(inner, wide + rope, seed=4)
     gammas = numbers(rank, seed=5), numbers(wide, seed=6)
     sin, cos = numbers(tokens, rope, seed=7), numbers(tokens, rope, seed=8)
-    caches = torch.zeros(2, 4, 1, wide).bfloat16().npu(), torch.zeros(2, 4, 1, rope).bfloat16().npu()
+    caches = (
+        torch.zeros(2, 4, 1, wide).bfloat16().npu(),
+        torch.zeros(2, 4, 1, rope).bfloat16().npu(),
+    )
     slots = torch.tensor([6, 0, 3])
     x, down, up, latent, kv, *gammas = (
         t.bfloat16() for t in (x, down * 0.1, up * 0.1, latent * 0.1, kv * 0.1, *gammas)

@@ -9,7 +9,7 @@ import torch
 import torch_npu
 from tests.npu.device.test_experts import integers, near
 from tests.npu.device.test_model_attention import normed, numbers, on_npu
-from torch.nn.functional import linear, scaled_dot_product_attention, silu
+from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attention, silu
 
 TOKENS, WIDTH, EXPERTS, CHOSEN = 6, 64, 4, 2
 
@@ -43,8 +43,9 @@ def test_activations():
     assert near(torch_npu.npu_clipped_swiglu(x.npu()), a * torch.sigmoid(1.702 * a) * (b + 1))
 
 
-def test_norms_of_sums():
+def test_norms_and_norms_of_sums():
     x, other, gamma = numbers(TOKENS, WIDTH), numbers(TOKENS, WIDTH, seed=1), numbers(WIDTH, seed=2)
+    assert near(torch_npu.npu_rms_norm(*on_npu(x, gamma), 1e-5)[0], normed(x, gamma))
     total = x.float() + other.float()
     y = normed(total, gamma)
     got, _, added = torch_npu.npu_add_rms_norm(*on_npu(x, other, gamma), 1e-5)
@@ -124,13 +125,13 @@ def test_rows_are_routed_to_experts():
     x = numbers(TOKENS, WIDTH)
     experts = torch.randint(0, EXPERTS, (TOKENS, CHOSEN)).int()
     slots = torch.arange(TOKENS * CHOSEN).int().view(CHOSEN, TOKENS).t().contiguous()
-    rows, places, ids = torch_npu.npu_moe_init_routing(*on_npu(x, slots, experts), TOKENS)
+    rows, _, ids = torch_npu.npu_moe_init_routing(*on_npu(x, slots, experts), TOKENS)
     order = experts.flatten().sort(stable=True)
     assert ids.cpu().equal(order.values)
     assert near(rows, x[slots.flatten()[order.indices] % TOKENS])
     ends = torch_npu.npu_moe_compute_expert_tokens(ids, EXPERTS)
     assert ends.tolist() == experts.flatten().bincount(minlength=EXPERTS).cumsum(0).tolist()
-    rows, places, *_, scale = torch_npu.npu_moe_init_routing_quant(
+    rows, *_, scale = torch_npu.npu_moe_init_routing_quant(
         *on_npu(x, experts), active_num=TOKENS * CHOSEN, expert_num=EXPERTS
     )
     expected, factor = by_row(x[order.indices // CHOSEN])
@@ -184,6 +185,13 @@ def test_the_gradient_of_attention_by_its_own_name():
     )  # fmt: skip
     for found, one in zip(got, given, strict=False):
         assert near(found, one.grad)
+
+
+def test_the_loss_of_classes():
+    x, target = numbers(TOKENS, WIDTH).float(), torch.randint(0, WIDTH, (TOKENS,))
+    loss, log_prob, *_ = torch_npu.npu_cross_entropy_loss(*on_npu(x, target))
+    assert near(loss.view(()), cross_entropy(x, target))
+    assert near(log_prob, x.log_softmax(-1))
 
 
 def test_a_weight_is_fetched_before_it_is_used():
