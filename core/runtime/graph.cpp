@@ -32,7 +32,7 @@ void TaskList::run(Stream& stream) {
       if (i == nodes_.size()) return;
       node = nodes_[i];
     }
-    node->task.run(node->task.context);
+    node->run();
   }
 }
 

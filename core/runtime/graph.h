@@ -23,13 +23,18 @@ struct ModelStep;  // model_steps.h
 
 // A recorded task, which it owns.
 struct Node {
-  explicit Node(const Task& its) : task(its) {}
+  explicit Node(const Task& its) : task(its), recorded_as(recorded_as_here()) {}
   ~Node() {
     if (task.drop != nullptr) task.drop(task.context);
   }
   Node(const Node&) = delete;
+  void run() const {
+    const RunsRecorded own(recorded_as);
+    task.run(task.context);
+  }
 
   Task task;
+  const uint64_t recorded_as;             // for those who listen to work
   uint32_t stream = 0;                    // index in the capture
   std::shared_ptr<const ModelStep> step;  // of a built model, instead of work
 };

@@ -58,7 +58,7 @@ class ModelRun {
       if (own == nullptr) return;
       const Node& node = *nodes_[own->tasks[own->next++]];
       if (node.step == nullptr) {
-        node.task.run(node.task.context);
+        node.run();
       } else if (!obey(*node.step, *own)) {
         stream.fail_task(ACL_ERROR_RT_LABEL_CONTEXT, Reason::call_missing,
                          "aclrtSwitchLabelByIndex: the label was not set on a stream of the model");

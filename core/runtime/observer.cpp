@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/observer.h"
 
+#include <utility>
+
 #include "core/runtime/device.h"
 #include "core/runtime/stream.h"
 
@@ -20,13 +22,15 @@ namespace {
 std::atomic<WorkListener> listeners[kListeners];
 thread_local uint32_t external_kind = 0;
 thread_local uint64_t external_id = 0;
+thread_local uint64_t recorded_as = 0;       // for what is recorded
+thread_local uint64_t running_recorded = 0;  // of the task that runs
 
 void report_work(const void* stream, const char* name, int64_t begin) {
   const int64_t end = steady_nanoseconds();
   Submission submission = Stream::submission_here();
   if (submission.begin == 0)  // the calling thread submitted it
     submission = {begin, end, number_of_this_thread(), external_kind, external_id};
-  const DoneWork work{stream, name, begin, end, submission};
+  const DoneWork work{stream, name, begin, end, submission, running_recorded};
   for (const auto& listener : listeners) {
     if (const WorkListener own = listener.load(std::memory_order_acquire); own != nullptr)
       own(work);
@@ -44,6 +48,11 @@ Submission submission_begins() {
   if (!work_is_reported()) return {};
   return {steady_nanoseconds(), 0, number_of_this_thread(), external_kind, external_id};
 }
+
+uint64_t recorded_as_here() { return recorded_as; }
+
+RunsRecorded::RunsRecorded(uint64_t number) : before_(std::exchange(running_recorded, number)) {}
+RunsRecorded::~RunsRecorded() { running_recorded = before_; }
 
 }  // namespace openaclnn
 
@@ -68,6 +77,10 @@ void openaclnn_set_external_id(uint32_t kind, uint64_t id) {
   external_kind = kind;
   external_id = id;
 }
+
+void openaclnn_record_as(uint64_t number) { recorded_as = number; }
+
+uint32_t openaclnn_number_of_thread() { return number_of_this_thread(); }
 
 int64_t openaclnn_host_work_begins() { return work_is_reported() ? steady_nanoseconds() : -1; }
 

@@ -155,6 +155,7 @@ struct DoneWork {
   const char* name;
   int64_t begin, end;
   Submission submission;
+  uint64_t recorded_as;  // of a task of a graph (openaclnn_record_as); 0: of none
 };
 
 // The thread that did the work calls it afterwards.
@@ -165,6 +166,20 @@ constexpr int kListeners = 3;
 [[gnu::visibility("hidden")]] extern std::atomic<int> listening;  // how many listen
 
 inline bool work_is_reported() { return listening.load(std::memory_order_relaxed) > 0; }
+
+// What openaclnn_record_as set for the calling thread.
+[[gnu::visibility("hidden")]] uint64_t recorded_as_here();
+
+// RAII: the work of the calling thread is that of a recorded task.
+class [[gnu::visibility("hidden")]] RunsRecorded {
+ public:
+  explicit RunsRecorded(uint64_t recorded_as);
+  ~RunsRecorded();
+  RunsRecorded(const RunsRecorded&) = delete;
+
+ private:
+  const uint64_t before_;
+};
 
 // As the calling thread begins to submit; empty if nobody listens.
 [[gnu::visibility("hidden")]] Submission submission_begins();
@@ -207,6 +222,9 @@ void openaclnn_listen_to_work(openaclnn::ListenerSlot slot, openaclnn::WorkListe
 bool openaclnn_number_of_stream(const void* identity, int32_t* device, int32_t* number);
 // What the calling thread submits from now on has these in DoneWork.
 void openaclnn_set_external_id(uint32_t kind, uint64_t id);
+// What graphs record of the calling thread from now on has this number in the DoneWork of replays.
+void openaclnn_record_as(uint64_t number);
+uint32_t openaclnn_number_of_thread();  // of the calling one, as in Submission
 // The pointer that the listener gets for a handle (NULL: the default stream); NULL: no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);
 }

@@ -9,6 +9,7 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/product.h"
 #include "core/runtime/status.h"
+#include "core/runtime/stream_library.h"
 #include "core/trace/recorder.h"
 
 namespace openaclnn::trace {
@@ -48,13 +49,21 @@ class Call {
 
   // Before phase 2: the call submits work to the stream.
   void submits(const void* stream, const aclOpExecutor* executor) {
-    submitted_ = Recorder::get().tallied_by(executor);
+    Recorder& recorder = Recorder::get();
+    submitted_ = recorder.tallied_by(executor);
+    if (openaclnn_records(const_cast<void*>(stream))) {
+      openaclnn_record_as(recorder.record(name_, executor, arguments_));
+      return;
+    }
     submission_ =
-        Recorder::get().submit(name_, openaclnn_identity_of_stream(stream), executor, arguments_);
+        recorder.submit(name_, openaclnn_identity_of_stream(stream), executor, arguments_);
   }
 
   void begin() { begin_ = steady_nanoseconds(); }
-  void end() { end_ = steady_nanoseconds(); }
+  void end() {
+    end_ = steady_nanoseconds();
+    openaclnn_record_as(0);
+  }
 
   // Phase 1 made the executor from these arguments. Leaves out workspaceSize and executor, which
   // every operator has at the end.

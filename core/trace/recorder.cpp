@@ -18,14 +18,6 @@
 namespace openaclnn::trace {
 namespace {
 
-std::string listed(const Arguments& arguments) {
-  std::string text;
-  for (const auto& [name, value] : arguments) {
-    text += (text.empty() ? "" : ", ") + name + ": " + value;
-  }
-  return text;
-}
-
 std::string value_of(const Arguments& arguments, const char* name) {
   for (const auto& [known, value] : arguments) {
     if (known == name) return value;
@@ -43,11 +35,18 @@ std::string program_name() { return program_invocation_short_name; }
 
 }  // namespace
 
+std::string listed(const Arguments& arguments) {
+  std::string text;
+  for (const auto& [name, value] : arguments) {
+    text += (text.empty() ? "" : ", ") + name + ": " + value;
+  }
+  return text;
+}
+
 Recorder::Recorder() {
   start_ = steady_nanoseconds();
-  openaclnn_listen_to_work(ListenerSlot::trace, [](const DoneWork& work) {
-    Recorder::get().worked(work.stream, work.name, work.begin, work.end);
-  });
+  openaclnn_listen_to_work(ListenerSlot::trace,
+                           [](const DoneWork& work) { Recorder::get().worked(work); });
   pthread_atfork([] { get().before_fork(); }, [] { get().mutex_.unlock(); },
                  [] { get().leave_to_parent(); });
 }
@@ -155,6 +154,7 @@ int Recorder::thread_number() {
       name += std::string(", ") + own;
     }
     name_track(Track::host, number, name);
+    thread_numbers_[openaclnn_number_of_thread()] = number;
   }
   return number;
 }
@@ -171,27 +171,6 @@ int Recorder::stream_number(const void* identity) {
   std::lock_guard lock(mutex_);
   open();
   return number_of(identity);
-}
-
-uint64_t Recorder::submit(const char* name, const void* identity, const aclOpExecutor* executor,
-                          const Arguments& arguments) {
-  std::lock_guard lock(mutex_);
-  const auto plan = plans_.find(executor);
-  const bool known = plan != plans_.end();
-  submitted_[identity].push_back({++submissions_, name, known ? plan->second.arguments : arguments,
-                                  known ? plan->second.tallied : nullptr});
-  return submissions_;
-}
-
-void Recorder::withdraw(uint64_t submission) {
-  std::lock_guard lock(mutex_);
-  for (auto& [identity, waiting] : submitted_) {
-    const auto found = std::find_if(waiting.begin(), waiting.end(),
-                                    [=](const Submission& s) { return s.number == submission; });
-    if (found == waiting.end()) continue;
-    waiting.erase(found);
-    return;
-  }
 }
 
 void Recorder::know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied) {
@@ -223,27 +202,6 @@ void Recorder::called(const char* name, const Arguments& arguments, const std::s
   follow_event(name, arguments, thread, begin);
   figures_[{0, name}].add(end - begin);
   if (tally_.is_due(end)) write_report(false);
-}
-
-// Streams run in order, so this is the oldest submission under this name.
-void Recorder::worked(const void* identity, const char* name, int64_t begin, int64_t end) {
-  std::lock_guard lock(mutex_);
-  open();
-  const int number = number_of(identity);
-  std::deque<Submission>& waiting = submitted_[identity];
-  const auto found = std::find_if(waiting.begin(), waiting.end(),
-                                  [=](const Submission& s) { return s.name == name; });
-  const Arguments arguments = found == waiting.end() ? Arguments() : found->arguments;
-  if (text_ != nullptr) {
-    line("stream", number, begin, end,
-         arguments.empty() ? name : std::string(name) + "(" + listed(arguments) + ")");
-  }
-  if (json_ != nullptr) event(Track::stream, number, name, begin, end, arguments);
-  if (found != waiting.end() && found->tallied != nullptr) found->tallied->worked += end - begin;
-  figures_[{number, name}].add(end - begin);
-  if (found == waiting.end()) return;
-  arrow("submits", "\"f\", \"bp\": \"e\"", Track::stream, number, begin, found->number);
-  waiting.erase(found);
 }
 
 void Recorder::write_table() {

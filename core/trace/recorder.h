@@ -22,7 +22,9 @@
 //
 // A submission joins the two sides: submit() before phase 2 numbers it, worked() takes the oldest
 // one of that stream and name, and an arrow connects both in the trace file. know_plan() remembers
-// the arguments of phase 1 by executor, so that the work shows them too.
+// the arguments of phase 1 by executor, so that the work shows them too. What a stream records for
+// a graph gets a number from record() instead, which comes back with the work of each replay; an
+// arrow leads from the call of a replay to its first work.
 //
 // The files are opened at the first call and written line by line; a child of fork writes nothing
 // but its part of a report (tally.h), which every process writes at its end.
@@ -36,6 +38,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -50,6 +53,7 @@ namespace openaclnn::trace {
 
 // Names and values as text.
 using Arguments = std::vector<std::pair<std::string, std::string>>;
+std::string listed(const Arguments& arguments);
 
 class Recorder {
  public:
@@ -63,6 +67,8 @@ class Recorder {
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const Arguments& arguments);
   void withdraw(uint64_t submission);  // phase 2 refused it
+  // The same for a stream in capture, for openaclnn_record_as.
+  uint64_t record(const char* name, const aclOpExecutor* executor, const Arguments& arguments);
   void know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied = nullptr);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,
@@ -79,7 +85,7 @@ class Recorder {
   Tallied* tallied_by(const aclOpExecutor* plan);          // nullptr if it is not known
   void refuse(Tallied* own, const std::string& sentence);  // in phase 2
 
-  void worked(const void* stream, const char* name, int64_t begin, int64_t end);
+  void worked(const DoneWork& work);
   void finish();
   void leave();  // before _exit, which runs no destructors: writes the report
 
@@ -108,6 +114,10 @@ class Recorder {
   void before_fork();
   void leave_to_parent();  // in the child
   void open();
+  Submission submission_of(const char* name, const aclOpExecutor* executor,
+                           const Arguments& arguments);
+  std::optional<Submission> take_submission(const DoneWork& work);
+  void follow_replay(const DoneWork& work, int number);
   int number_of(const void* identity);
   int thread_number();
   // Microseconds with 1 to 3 digits after the point.
@@ -135,6 +145,9 @@ class Recorder {
   std::unordered_map<const void*, int> streams_;
   std::unordered_map<const void*, std::deque<Submission>> submitted_;
   std::unordered_map<const aclOpExecutor*, Plan> plans_;
+  std::unordered_map<uint64_t, Submission> recorded_;  // by number, for graphs
+  std::unordered_map<const void*, int64_t> replays_;   // by stream: when the newest was called
+  std::unordered_map<uint32_t, int> thread_numbers_;   // by that of Submission
   Tally tally_;
   pid_t process_ = getpid();
   std::unordered_map<std::string, CallStart> records_;      // of each event, the newest

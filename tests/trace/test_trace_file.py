@@ -167,3 +167,39 @@ def test_work_belongs_to_its_own_call(tmp_path):
     ids = {ph: {e["id"] for e in events if e["ph"] == ph} for ph in "sf"}
     assert len(ids["s"]) == 2
     assert ids["s"] == ids["f"]
+
+
+REPLAYED = """
+#include "acl/acl.h"
+int main() {
+  aclrtStream stream = nullptr;
+  void* x = nullptr;
+  aclmdlRI graph = nullptr;
+  if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0 || aclrtCreateStream(&stream) != 0) return 1;
+  if (aclrtMalloc(&x, 64, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return 2;
+  if (aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) != 0) return 3;
+  if (aclrtMemsetAsync(x, 64, 1, 16, stream) != 0) return 4;
+  if (aclrtMemsetAsync(x, 64, 2, 32, stream) != 0) return 5;
+  if (aclmdlRICaptureEnd(stream, &graph) != 0) return 6;
+  for (int i = 0; i < 2; ++i) {
+    if (aclmdlRIExecuteAsync(graph, stream) != 0) return 7;
+    if (aclrtMemsetAsync(x, 64, 3, 48, stream) != 0) return 8;
+  }
+  if (aclrtSynchronizeStream(stream) != 0) return 9;
+  return aclmdlRIDestroy(graph);
+}
+"""
+
+
+def test_a_replay_has_the_arguments_of_the_capture(tmp_path):
+    source = tmp_path / "replayed.cpp"
+    source.write_text(REPLAYED)
+    out = tmp_path / "trace.json"
+    done = command("trace", "-o", str(out), str(built(tmp_path, source)))
+    assert done.returncode == 0, done.stderr
+    events = json.loads(out.read_text())
+    work = sorted((e for e in events if e["ph"] == "X" and e["pid"] == 2), key=lambda e: e["ts"])
+    assert [e["args"]["count"] for e in work] == [16, 32, 48] * 2
+    assert check_trace(events, rounding=2) == 4  # the first work of each replay, and each fill
+    ends = {e["ts"] for e in events if e["ph"] == "f"}
+    assert [e["args"]["count"] for e in work if e["ts"] in ends] == [16, 48] * 2

@@ -165,3 +165,21 @@ def test_a_compiled_function_launches_a_kernel_between_graphs():
 
     x = torch.randn(4, 8).npu()
     torch.testing.assert_close(function(x), x.softmax(1) * 2)
+
+
+@torch.library.custom_op("openaclnn_tests::softmax", mutates_args=())
+def softmax_operator(x: torch.Tensor) -> torch.Tensor:
+    y = torch.empty_like(x)
+    softmax_kernel[(x.shape[0],)](x, y, x.stride(0), x.shape[1], BLOCK=64)
+    return y
+
+
+softmax_operator.register_fake(torch.empty_like)
+
+
+def test_a_whole_graph_launches_a_kernel_as_an_operator():
+    """Dynamo does not trace the interpreter, so the launch is an operator of the program."""
+    compiled = torch.compile(lambda x: softmax_operator(x + 1) * 2, fullgraph=True)
+    for columns in (8, 12):
+        x = torch.randn(4, columns).npu()
+        torch.testing.assert_close(compiled(x), (x + 1).softmax(1) * 2)
