@@ -26,13 +26,14 @@ TEXT = """\
 `openaclnn.torch.replace(model)` makes one call of each GroupNorm and the SiLU after it \
 ([what it finds](../howto/pytorch.md#in-an-existing-model)). On a CPU with one thread, a training step gains most in bf16 with \
 channels_last; in fp32 expect less memory rather than speed. A compiled \
-step gains speed and loses memory. It depends on how much of a step these two are:
+step gains speed and needs more memory. [On a GPU](performance_gpu.md) large models gain memory. It depends on how much \
+of a step the two are:
 
 {summary}
 ![losses of a small UNet, time and peak memory of all](training/unet.svg)
 
 {table}
-* `times as fast` is the median of the ratios of pairs of steps, with the quartiles. Both models take turns in one \
+* `ms` and `MiB` are torch → replaced. `times as fast` is the median of the ratios of pairs of steps, with the quartiles. Both models take turns in one \
 process. `if free` is the limit: how many times as fast a step would be if GroupNorm and SiLU, which take {share} of \
 torch's steps by the profiler, took no time. Most of the rest is convolutions and attention, which both sides leave to \
 oneDNN.
@@ -107,15 +108,15 @@ def measured(cases: Sequence[dict[str, Any]]) -> str:
 
 
 def table(cases: Sequence[dict[str, Any]]) -> str:
-    head = ["model", "", "dtype", "layout", "ms, torch", "replaced", "times as fast", "if free"]
-    head += ["MiB, torch", "replaced", "less", "with weights", "losses differ by"]
+    head = ["model", "", "dtype", "layout", "ms", "times as fast", "if free"]
+    head += ["MiB", "less", "with weights", "losses differ by"]
     rows = []
     for c in cases:
         low, _, high = c["quartiles"]
         row = [c["model"], c["way"], c["dtype"], c["layout"]]
-        row += [f"{1e3 * s:.0f}" for s in c["seconds"].values()]
+        row += [" → ".join(f"{1e3 * s:.0f}" for s in c["seconds"].values())]
         row += [f"{c['faster']:.2f} ({low:.2f} to {high:.2f})", f"{limit(c):.2f}"]
-        row += [*(f"{p / MIB:.0f}" for p in c["peak"].values()), f"{less(c):.0%}"]
+        row += [" → ".join(f"{p / MIB:.0f}" for p in c["peak"].values()), f"{less(c):.0%}"]
         row += [f"{less(c, 3 * c['weights']):.0%}", f"{distance(c):.1e}"]
         rows.append(row)
     return markdown(head, rows, 4)
@@ -138,14 +139,14 @@ def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
     import picture
     from matplotlib.figure import Figure
 
-    names = [f"{c['model']}\n{c['way']}, {c['dtype']}\n{c['layout']}" for c in cases]
-    figure = Figure(figsize=(20, 9), layout="constrained")
-    axes = figure.subplot_mosaic("abcd;eeee;ffff")
+    names = [f"{c['model']}, {c['way']}, {c['dtype']}, {c['layout']}" for c in cases]
+    figure = Figure(figsize=(11, 10), layout="constrained")
+    axes = figure.subplot_mosaic("abcd;eeff", height_ratios=(1, 4))
     for key, case in zip("abcd", cases, strict=False):
         name = f"{case['model']}, {case['dtype']}, {case['layout']}"
         for kind, style in (("torch", "-"), ("replaced", "--")):
             axes[key].plot(case["losses"][kind], style, color=COLOURS[kind], label=kind)
-        axes[key].set_title(name, fontsize=9, loc="left")
+        axes[key].set_title(name, fontsize=8, loc="left")
         axes[key].set_xlabel("step", fontsize=8)
         axes[key].sharey(axes["a"])
     axes["a"].set_ylabel("loss", fontsize=9)
@@ -154,10 +155,11 @@ def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
         for side, kind in ((-0.2, "torch"), (0.2, "replaced")):
             values = [c[what][kind] * unit for c in cases]
             places = [i + side for i in range(len(cases))]
-            drawn = axes[key].bar(places, values, 0.38, color=COLOURS[kind], label=kind)
-            axes[key].bar_label(drawn, fmt="%.0f", fontsize=8)
-        axes[key].set_xticks(range(len(cases)), names, fontsize=7)
-        axes[key].margins(y=0.1)
+            drawn = axes[key].barh(places, values, 0.38, color=COLOURS[kind], label=kind)
+            axes[key].bar_label(drawn, fmt="%.0f", fontsize=8, padding=2)
+        axes[key].set_yticks(range(len(cases)), names if key == "e" else [], fontsize=8)
+        axes[key].margins(x=0.1, y=0.01)
+        axes[key].invert_yaxis()
         axes[key].set_title(title, fontsize=9, loc="left")
     lines = axes["a"].get_legend_handles_labels()
     figure.legend(*lines, loc="outside upper center", ncols=2, fontsize=9, frameon=False)

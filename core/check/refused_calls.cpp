@@ -22,6 +22,8 @@ bool is_expected(std::string_view call, int32_t code) {
       return call == "aclrtProcessReport";
     case ACL_ERROR_RT_CONTEXT_NULL:  // programs ask whether there is one
       return call == "aclrtGetDevice" || call == "aclrtGetCurrentContext";
+    case ACL_ERROR_INVALID_PARAM:
+      return call == "aclsysGetCANNVersion";  // which packages are there
     case ACL_ERROR_RT_SYSPARAMOPT_NOT_SET: return call == "aclrtCtxGetSysParamOpt";
     default: return false;
   }

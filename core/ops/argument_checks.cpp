@@ -90,7 +90,7 @@ Status check_dtypes(const Operator& op, const Argument* arguments, int index) {
     const uint64_t allowed = casts ? castable : accepted;
     if (!is_in(dtype, allowed)) {
       const uint64_t possible = casts ? kFloatDtypes : op.computed;
-      const char* hint = is_in(dtype, possible) ? ", which product any accepts" : "";
+      const char* hint = is_in(dtype, possible) ? "; OPENACLNN_PRODUCT=any accepts it" : "";
       return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
                   "%s must have dtype %s on %s, but got %s%s", parameter.name,
                   dtype_list(allowed).c_str(), product.title, dtype_name(dtype), hint);

@@ -112,7 +112,7 @@ def test_a_product_refuses_what_the_device_refuses(home, product):
     for (_, call, code, sentence), (codes, message) in zip(cases, found, strict=True):
         assert codes == [code], (call, message)
         end = re.escape(sentence.format(TITLES[product]))
-        hint = "" if code == 561003 else "; product any leaves this to ATen"
+        hint = "" if code == 561003 else "; OPENACLNN_PRODUCT=any leaves it to ATen"
         name = call.split("'")[1]
         assert re.search(rf": {name}: .*{end}{hint}$", message), (call, message)
 

@@ -76,9 +76,16 @@ def test_report(queue, tmp_path):
     ("words", "sentence"),
     [
         (("--report", "x.html"), "a command must follow"),
+        (("--report",), "--report needs a value: --report FILE"),
+        (("--product", "--", "true"), "--product needs a value: --product KEY"),
+        (("--chek",), "there is no option --chek; did you mean --check?"),
+        (("--check", "x"), "--check takes nothing after it, but got x"),
         (("--product", "910,A2", "--", "true"), "a run has one --product; several need --report"),
-        (("--product", "9", "--", "true"), "--product must be some of 910, A2"),
-        (("--report", "-", "--product", "9", "--", "true"), "--product must be some of 910, A2"),
+        (("--product", "9", "--", "true"), "--product must be one or more of 910, A2"),
+        (
+            ("--report", "-", "--product", "9", "--", "true"),
+            "--product must be one or more of 910, A2",
+        ),
         (("--report", "/none/x.html", "--", "true"), "--report /none/x.html cannot be written"),
     ],
 )

@@ -65,7 +65,9 @@ def dtype(op, named, parameter, name="INT32", kind=np.int32, key="A2"):
     named[parameter.name] = named[parameter.name].astype(kind)
     allowed = either(dtypes_on(op, parameter, key))
     casts = parameter.role == "output" and op.output == "castable"
-    hint = ", which product any accepts" if name in (FLOATS if casts else op.computed) else ""
+    hint = (
+        "; OPENACLNN_PRODUCT=any accepts it" if name in (FLOATS if casts else op.computed) else ""
+    )
     return INVALID, (
         f"{op.name}: {parameter.name} must have dtype {allowed} on {TITLES[key]}, "
         f"but got {name}{hint}"

@@ -115,7 +115,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
-        (["--cases", "/no/file"], "/no/file is not a JSON file: "),
+        (["--cases", "/no/file"], "/no/file cannot be read: No such file"),
         (["--standard", "best"], "standard must be one of ours, single, double, either, allclose"),
         (["--html", "/no/folder/r.html"], "--html /no/folder/r.html cannot be written"),
         (["--benchmark", "torch"], "--benchmark must come with --standard double"),

@@ -13,7 +13,7 @@
 namespace openaclnn::aten {
 namespace {
 
-constexpr const char* kHint = "; product any leaves this to ATen";
+constexpr const char* kHint = "; OPENACLNN_PRODUCT=any leaves it to ATen";
 
 // "0 to 8", "3 or 4"
 std::string rank_list(uint64_t ranks) {

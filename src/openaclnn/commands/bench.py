@@ -227,7 +227,9 @@ def _load(path: str) -> dict[str, Any]:
 
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise WrongUse(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise WrongUse(f"{path} is not a JSON file: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise WrongUse(f'{path} must have "schema": "{SCHEMA}", as --json writes it')

@@ -78,11 +78,11 @@ def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, 
     if called:
         return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
     why = (
-        "loaded openaclnn, but used neither memory nor streams nor operators"
+        "the program loaded openaclnn, but used neither memory nor streams nor operators"
         if loaded
-        else "did not load openaclnn"
+        else f"{words[0]} did not load openaclnn"
     )
-    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {words[0]} {why}"
+    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {why}"
 
 
 def appended(path: str, text: str) -> str | None:

@@ -30,7 +30,7 @@ def _array(path: str) -> Any:
     try:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
-        raise WrongUse(f"{path} is not a .npy file: {error}") from None
+        raise WrongUse(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, EOFError) as error:
         with Path(path).open("rb") as file:
             is_one = file.read(6) == b"\x93NUMPY"
@@ -48,7 +48,9 @@ def _tensor(path: str) -> Any:
         raise WrongUse(f"{path}: .pt files need PyTorch (pip install torch)") from None
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+    except OSError as error:
+        raise WrongUse(f"{path} cannot be read: {error.strerror or error}") from None
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
         why = str(error).strip().splitlines()
         raise WrongUse(
             f"{path} is not a file of torch.save: {why[0] if why else 'empty'}"

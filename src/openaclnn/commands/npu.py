@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import shlex
 import sys
@@ -26,6 +27,8 @@ from .programs import become
 
 WRONG_USE = 2  # exit status, as argparse has it
 MEMORY = "OPENACLNN_DEVICE_MEMORY"
+USAGE = {"--report": "--report FILE", "--product": "--product KEY"}
+OPTIONS = (*USAGE, "--check", "--demo", "--shell", "--help")
 
 
 def refuse(sentence: str) -> int:
@@ -147,16 +150,25 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     if not arguments.words or words[:1] in (["-h"], ["--help"]):
         print(arguments.help)
         return 0 if words else WRONG_USE
-    if words == ["--shell"]:
-        return show_exports()
+    if words[:1] in (["--check"], ["--demo"], ["--shell"]) and len(words) > 1:
+        return refuse(f"{words[0]} takes nothing after it, but got {shlex.join(words[1:])}")
     if words == ["--check"]:
         from ..torch_npu.check import check
 
         return check(paint)
+    if words == ["--shell"]:
+        return show_exports()
     if words == ["--demo"]:
         return start([sys.executable, "-m", "openaclnn.torch_npu.demo"])
+    for name, value in given.items():
+        if not value or value == "--":
+            return refuse(f"{name} needs a value: {USAGE[name]}")
     if words[:1] == ["--"]:
         words = words[1:]
+    elif words and words[0].startswith("-"):
+        near = difflib.get_close_matches(words[0], OPTIONS, 1)
+        hint = f"did you mean {near[0]}?" if near else "see:  openaclnn npu --help"
+        return refuse(f"there is no option {words[0]}; {hint}")
     if not words or words[0].startswith("-"):
         return refuse("a command must follow, as in: openaclnn npu -- python train.py")
     if not given:
@@ -165,7 +177,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     judged = chosen_products(named)
     if judged is None:
         keys = ", ".join(p.key for p in products())
-        return refuse(f"--product must be some of {keys}, but is {named!r}")
+        return refuse(f"--product must be one or more of {keys}, with commas, but is {named!r}")
     if "--report" in given:
         return report_run(words, given["--report"], judged, memory_of(judged if named else ()))
     if len(judged) > 1:

@@ -128,7 +128,7 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         if op is None and aten.find(arguments.name) is not None:
             return show_aten_ops(arguments, paint)
         if op is None:
-            meant = nearest(arguments.name)
+            meant = nearest(arguments.name) or aten.nearest(arguments.name)
             lists = "see:  openaclnn ops  and  openaclnn ops --aten"
             hint = f"did you mean {meant}?" if meant else lists
             print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)

@@ -32,7 +32,7 @@ def page(found: Mapping[str, Any]) -> str:
             _section(
                 f"product-{key}",
                 f"Refused by {key}",
-                f"What phase 1 says of the same calls when the product is {key}.",
+                f"Calls of this run that {key} would refuse, and why.",
                 _sentences(rows, "calls"),
             )
             for key, rows in found["products"].items()

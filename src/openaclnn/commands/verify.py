@@ -260,7 +260,9 @@ def read(path: str, seed: int) -> Sequence[Case]:
 
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise BadCase(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise BadCase(f"{path} is not a JSON file: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
         raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')

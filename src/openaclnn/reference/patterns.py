@@ -69,8 +69,11 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
             points = np.array([*REFERENCES[op.kernel].special(attributes)], np.float64)
             points = points.astype(x.dtype).astype(np.float64)
             points = points[~np.isnan(points)]
-            at = np.isin(np.abs(np.broadcast_to(wide(x), shape)), np.abs(points))
+            values = np.broadcast_to(wide(x), shape)
+            at = np.isin(np.abs(values), np.abs(points))
             yield f"{p.python_name} is exactly where the formula switches", at
+            nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
+            yield f"{p.python_name} is NaN or exactly where the formula switches", nan | at
     if output.dtype in DTYPES:
         yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
     position = np.arange(got.size).reshape(shape)

@@ -127,6 +127,19 @@ def on_files(files: Files, *, config: Any) -> Files:
     return files
 
 
+def in_chinese(page: Any) -> bool:
+    uri: str = page.file.src_uri
+    return uri == "zh.md" or uri.endswith(".zh-CN.md")
+
+
+def on_nav(nav: Any, **_: Any) -> Any:
+    """Previous and next stay within a language."""
+    for one in nav.pages:
+        if one.next_page is not None and in_chinese(one) != in_chinese(one.next_page):
+            one.next_page.previous_page = one.next_page = None
+    return nav
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Links between files of the repository become links between pages of the site. Without the
     comment before it, the first heading is the title in the navigation."""
@@ -152,8 +165,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 def on_page_context(context: Any, *, page: Any, config: Any, **_: Any) -> Any:
     """Search, contents, previous and next in the language of the page."""
-    uri = page.file.src_uri
-    config.theme["language"] = "zh" if uri == "zh.md" or uri.endswith(".zh-CN.md") else "en"
+    config.theme["language"] = "zh" if in_chinese(page) else "en"
     return context
 
 
