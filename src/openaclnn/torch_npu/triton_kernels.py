@@ -172,9 +172,9 @@ def change(triton: ModuleType) -> None:
     from triton.backends import Backend, backends
     from triton.runtime import interpreter
 
-    from . import triton_extension
+    from . import triton_modules
 
     backends.setdefault("ascend", Backend(_NoCompiler, _driver()))
     _use_the_same_memory(interpreter.GridExecutor)
     round_to_nearest(interpreter)
-    triton_extension.register()
+    triton_modules.register()
