@@ -54,6 +54,11 @@ def _use_the_same_memory(executor: Any) -> None:
         if not (found := _on_npu([*given, *named.values()])):
             return to_host(self, given, named)
         notices.once(NOTICE, _print)
+        if torch.npu.is_current_stream_capturing():
+            raise NotImplementedError(
+                f"the Triton kernel {self.fn.__name__} cannot be captured: the interpreter runs it "
+                "at once; launch it outside of the graph"
+            )
         if _is_checked():
             return to_host(self, given, named)
         for device in {tensor.device for tensor in found}:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -166,6 +168,20 @@ def test_what_has_no_meaning_here_is_refused_by_name():
         bl.alloc(tl.float32, [16], al.ascend_address_space.UB)
     with pytest.raises(AttributeError, match=r"cann\.libdevice\.cyl_bessel_i0 is not supported"):
         libdevice.cyl_bessel_i0(1)
+
+
+@pytest.mark.skipif(
+    os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
+)
+def test_a_launch_in_a_capture_is_refused():
+    x = torch.ones(2, 8).npu()
+    torch.npu.synchronize()
+    with (
+        pytest.raises(NotImplementedError, match=r"softmax_kernel cannot be captured.*outside"),
+        torch.npu.graph(torch.npu.NPUGraph()),
+    ):
+        softmax_kernel[(2,)](x, x, 8, 8, BLOCK=8)
+    assert x.tolist() == [[1] * 8] * 2
 
 
 def test_the_driver_knows_the_cores():
