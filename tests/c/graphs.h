@@ -45,7 +45,21 @@ inline aclnnStatus leaky(float* x, float* y, int64_t count, float slope, aclrtSt
   return status;
 }
 
-inline void begin(aclrtStream stream, aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) {
+constexpr auto kGlobal = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+constexpr auto kThread = ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL;
+constexpr auto kRelaxed = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
+inline aclmdlRICaptureMode usual_mode = kGlobal;  // of captures that name none
+
+// Calls f() with captures in each mode.
+template <class F>
+void in_each_mode(F f) {
+  for (const auto mode : {kThread, kRelaxed, kGlobal}) {
+    usual_mode = mode;
+    f();
+  }
+}
+
+inline void begin(aclrtStream stream, aclmdlRICaptureMode mode = usual_mode) {
   CHECK_EQ(aclmdlRICaptureBegin(stream, mode), 0);
 }
 

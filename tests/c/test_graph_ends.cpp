@@ -12,8 +12,6 @@ namespace {
 
 void add_one(void* value) { *static_cast<float*>(value) += 1; }
 
-constexpr auto kRelaxed = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
-
 // A stream in capture, and the part that its graph runs.
 struct Condition {
   aclmdlRI graph = nullptr, part = nullptr;
@@ -278,13 +276,15 @@ int main() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   {
     Fixture fixture;
-    failed_part(fixture);
     too_many_parts(fixture);
-    executed_part(fixture);
-    part_without_stream(fixture);
-    part_without_graph(fixture);
-    late_update(fixture);
-    ends(fixture);
+    in_each_mode([&] {
+      failed_part(fixture);
+      executed_part(fixture);
+      part_without_stream(fixture);
+      part_without_graph(fixture);
+      late_update(fixture);
+      ends(fixture);
+    });
   }
   aborted_replay();
   destroyed_meanwhile();

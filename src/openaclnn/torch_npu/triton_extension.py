@@ -1,30 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language extensions of triton-ascend that have a meaning in Triton's interpreter.
-
-They are the modules triton.language.extra.cann.extension and .libdevice, and the functions that
-older versions have in triton.language. REFUSED names the others; those raise when they are called.
+"""The language extensions of triton-ascend that have a meaning in Triton's interpreter: what they
+compute. triton_modules.py has their names and those of the others.
 """
 
 from __future__ import annotations
 
-import enum
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
-
-PACKAGE = "triton.language.extra.cann"
-
-# They name memories, cores or instructions of the device, or need programs that run side by side.
-REFUSED = (
-    "copy_from_ub_to_l1", "copy", "fixpipe", "sync_block_all", "sub_vec_id", "sub_vec_num",
-    "custom", "custom_semantic", "register_custom_op", "index_put", "gather_out_to_ub",
-    "scatter_ub_to_out", "index_select_simd", "_index_select",
-)  # fmt: skip
 
 
 def _value(given: Any) -> Any:
@@ -166,7 +152,7 @@ class parallel:
         return iter(self.turns)
 
 
-def _function_of(call: Callable[..., Any]) -> Callable[..., Any]:
+def function_of(call: Callable[..., Any]) -> Callable[..., Any]:
     """The values in float64, rounded to the dtype of the first tensor."""
 
     def function(*given: Any) -> Any:
@@ -203,7 +189,7 @@ MATHS = {
     **{name: getattr(np, name) for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2", "log10",
         "log1p", "sqrt", "ceil", "floor", "trunc", "rint", "isnan", "isinf", "fmod", "hypot",
-        "copysign", "fmax", "fmin", "nextafter",
+        "copysign", "fmax", "fmin", "nextafter", "cbrt", "signbit",
     )},
     **{f"a{name}": getattr(np, f"arc{name}") for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2"
@@ -211,56 +197,7 @@ MATHS = {
     "nearbyint": np.rint, "round": _round, "fabs": np.abs, "abs": np.abs, "pow": np.power,
     "isfinited": np.isfinite, "finitef": np.isfinite, "erf": _erf,
     "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x,
-    "relu": lambda x: np.where(x < 0, 0.0, x), "div_rn": np.divide,
+    "relu": lambda x: np.where(x < 0, 0.0, x), "div_rn": np.divide, "fdiv": np.divide,
+    "sqrt_rn": np.sqrt, "fma": lambda x, y, z: x * y + z, "exp10": lambda x: np.power(10.0, x),
+    "ldexp": lambda x, n: x * np.exp2(n), "scalbn": lambda x, n: x * np.exp2(n),
 }  # fmt: skip
-
-
-def _refusing(name: str) -> Callable[..., Any]:
-    def refuse(*given: Any, **named: Any) -> Any:
-        raise NotImplementedError(
-            f"{name} of triton-ascend is not supported: Triton's interpreter has no such memory, "
-            "core or order of programs; use operations of triton.language"
-        )
-
-    return refuse
-
-
-def _names(name: str, *values: str) -> Any:
-    return enum.Enum(name, {value: value for value in values})
-
-
-def register() -> None:
-    """Makes the modules importable; a triton-ascend that is installed keeps its own."""
-    import importlib.util
-
-    if importlib.util.find_spec(PACKAGE) is not None:
-        return
-    package, extension, libdevice = (
-        ModuleType(name) for name in (PACKAGE, f"{PACKAGE}.extension", f"{PACKAGE}.libdevice")
-    )
-    package.__path__ = []
-    functions = (
-        insert_slice, extract_slice, get_element, sort, flip, cast, compile_hint, multibuffer,
-        sync_block_set, sync_block_wait, debug_barrier, scope, parallel,
-    )  # fmt: skip
-    found: dict[str, Any] = {each.__name__: each for each in functions}
-    found |= {name: _refusing(name) for name in REFUSED}
-    maths = {name: _function_of(call) for name, call in MATHS.items()}
-    found |= {name: maths[name] for name in ("atan2", "isfinited", "finitef")}
-    found["CORE"] = _names("CORE", "VECTOR", "CUBE", "CUBE_OR_VECTOR", "CUBE_AND_VECTOR")
-    found["MODE"] = _names("MODE", "SIMD", "SIMT", "MIX")
-    pipes = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
-    found["PIPE"] = _names("PIPE", *(f"PIPE_{pipe}" for pipe in pipes))
-    found["SYNC_IN_VF"] = _names(
-        "SYNC_IN_VF", "VV_ALL", "VST_VLD", "VLD_VST", "VST_VST", "VS_ALL", "VST_LD", "VLD_ST",
-        "VST_ST", "SV_ALL", "ST_VLD", "LD_VST", "ST_VST",
-    )  # fmt: skip
-    vars(extension).update(found)
-    vars(libdevice).update(maths)
-    vars(package).update(extension=extension, libdevice=libdevice)
-    vars(tl.extra).setdefault("cann", package)
-    sys.modules |= {module.__name__: module for module in (package, extension, libdevice)}
-    for name in ("insert_slice", "extract_slice", "get_element", "compile_hint", "multibuffer",
-                 "parallel"):  # fmt: skip
-        if not hasattr(tl, name):
-            setattr(tl, name, found[name])

@@ -54,6 +54,11 @@ def _use_the_same_memory(executor: Any) -> None:
         if not (found := _on_npu([*given, *named.values()])):
             return to_host(self, given, named)
         notices.once(NOTICE, _print)
+        if torch.npu.is_current_stream_capturing():
+            raise NotImplementedError(
+                f"the Triton kernel {self.fn.__name__} cannot be captured: the interpreter runs it "
+                "at once; launch it outside of the graph"
+            )
         if _is_checked():
             return to_host(self, given, named)
         for device in {tensor.device for tensor in found}:
@@ -172,9 +177,9 @@ def change(triton: ModuleType) -> None:
     from triton.backends import Backend, backends
     from triton.runtime import interpreter
 
-    from . import triton_extension
+    from . import triton_modules
 
     backends.setdefault("ascend", Backend(_NoCompiler, _driver()))
     _use_the_same_memory(interpreter.GridExecutor)
     round_to_nearest(interpreter)
-    triton_extension.register()
+    triton_modules.register()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -138,13 +140,48 @@ def test_extensions_of_triton_ascend():
 
 
 @triton.jit
+def maths_kernel(x, y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + i)
+    tl.store(y + i, libdevice.fma(libdevice.cbrt(values), values, libdevice.ldexp(values, i)))
+    tl.store(y + BLOCK + i, libdevice.exp10(libdevice.fdiv(libdevice.flip(values), values)))
+
+
+def test_functions_of_libdevice():
+    x, y = torch.rand(8) + 1, torch.empty(16).npu()
+    maths_kernel[(1,)](x.npu(), y, BLOCK=8)
+    torch.testing.assert_close(y[:8].cpu(), x ** (1 / 3) * x + torch.ldexp(x, torch.arange(8)))
+    torch.testing.assert_close(y[8:].cpu(), 10 ** (x.flip(0) / x))
+
+
+@triton.jit
 def foreign_kernel(x):
     al.fixpipe(x, x)
 
 
 def test_what_has_no_meaning_here_is_refused_by_name():
+    import triton.extension.buffer.language as bl
+
     with pytest.raises(Exception, match="fixpipe of triton-ascend is not supported"):
         foreign_kernel[(1,)](torch.ones(1).npu())
+    with pytest.raises(NotImplementedError, match="alloc of triton-ascend is not supported"):
+        bl.alloc(tl.float32, [16], al.ascend_address_space.UB)
+    with pytest.raises(AttributeError, match=r"cann\.libdevice\.cyl_bessel_i0 is not supported"):
+        libdevice.cyl_bessel_i0(1)
+
+
+@pytest.mark.skipif(
+    os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
+)
+def test_a_launch_in_a_capture_is_refused():
+    x = torch.ones(2, 8).npu()
+    torch.npu.synchronize()
+    with (
+        pytest.raises(NotImplementedError, match=r"softmax_kernel cannot be captured.*outside"),
+        torch.npu.graph(torch.npu.NPUGraph()),
+    ):
+        softmax_kernel[(2,)](x, x, 8, 8, BLOCK=8)
+    assert x.tolist() == [[1] * 8] * 2
 
 
 def test_the_driver_knows_the_cores():
