@@ -29,13 +29,29 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
       throw Failure(kParameter, "rank must be in [0, nRanks), but got " + std::to_string(rank) +
                                     " of " + std::to_string(ranks));
     const std::string text(root, strnlen(root, kRootInfoBytes));
-    *comm = communicators().create(
-        engine().join(text, name, rank, ranks, openaclnn_device_here(), timeouts()));
-    if (*comm == nullptr) throw Failure(kInternal, "too many live communicators");
+    join_ranks(text, name, rank, ranks, comm);
   });
 }
 
 }  // namespace
+
+namespace openaclnn::hccl {
+
+void join_ranks(const std::string& root_info, const std::string& name, uint32_t rank,
+                uint32_t ranks, void** comm) {
+  *comm = communicators().create(
+      engine().join(root_info, name, rank, ranks, openaclnn_device_here(), timeouts()));
+  if (*comm == nullptr) throw Failure(kInternal, "too many live communicators");
+}
+
+std::string name_in(const void* config) {
+  constexpr size_t name = 32, length = 128;  // where the name lies
+  if (config == nullptr || *static_cast<const size_t*>(config) < name + length) return "";
+  const char* begin = static_cast<const char*>(config) + name;
+  return std::string(begin, strnlen(begin, length));
+}
+
+}  // namespace openaclnn::hccl
 
 int32_t HcclGetRootInfo(char* rootInfo) {
   return guarded("HcclGetRootInfo", [&] {
@@ -52,13 +68,7 @@ int32_t HcclCommInitRootInfo(uint32_t nRanks, const char* rootInfo, uint32_t ran
 
 int32_t HcclCommInitRootInfoConfig(uint32_t nRanks, const char* rootInfo, uint32_t rank,
                                    const void* config, void** comm) {
-  constexpr size_t name = 32, length = 128;  // where the name lies
-  std::string text;
-  if (config != nullptr && *static_cast<const size_t*>(config) >= name + length) {
-    const char* begin = static_cast<const char*>(config) + name;
-    text.assign(begin, strnlen(begin, length));
-  }
-  return join("HcclCommInitRootInfoConfig", nRanks, rootInfo, rank, text.c_str(), comm);
+  return join("HcclCommInitRootInfoConfig", nRanks, rootInfo, rank, name_in(config).c_str(), comm);
 }
 
 int32_t HcclCommDestroy(void* comm) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -68,6 +70,9 @@ inline bool reduces(Collective::Kind kind) {
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
+// What follows the number of a root info that was made from another.
+inline constexpr char kSubMark = '.';
+
 // The ranks that joined with one root info. Functions throw Failure.
 class Communicator {
  public:
@@ -82,8 +87,16 @@ class Communicator {
   // The first failure, or none.
   virtual std::optional<Failure> failure() = 0;
 
+  // The root info under which the ranks that give the same key meet, each time another.
+  std::string root_info_of(const std::string& key);
+
   const std::string name;
   const uint32_t rank, ranks;
+  std::string root_info;  // with which it joined
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, uint32_t> times_;  // of a key
 };
 
 // How long ranks wait for each other, in seconds.

@@ -41,6 +41,12 @@ const Timeouts& timeouts();
 
 Shared find(void* comm);
 
+// The name in a HcclCommConfig, or "".
+std::string name_in(const void* config);
+// Joins and makes the handle; throws Failure.
+void join_ranks(const std::string& root_info, const std::string& name, uint32_t rank,
+                uint32_t ranks, void** comm);
+
 // ---- faults for tests of recovery (faults.cpp) ----
 
 enum class Fault : uint8_t { none, error, silent };

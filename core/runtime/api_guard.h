@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -47,6 +48,15 @@ inline Status not_null(const char* call, const char* argument, const void* point
   if (pointer != nullptr) return {};
   return fail(ACL_ERROR_INVALID_PARAM, {Reason::null_argument, kind}, call, "%s must not be NULL",
               argument);
+}
+
+// Reads an enum as a number: programs may store any value.
+template <class Enumeration>
+int value_of(const Enumeration& given) {
+  int value;
+  static_assert(sizeof value == sizeof given);
+  std::memcpy(&value, &given, sizeof value);
+  return value;
 }
 
 // For reserved arguments.

@@ -150,12 +150,16 @@ Status no_context(const char* call) {
 Status synchronize_device(const char* call, Deadline deadline) {
   PinnedContext context = current_context();
   if (!context) return no_context(call);
+  const int32_t device = context->device;
+  context.release();  // the wait may be long
+  return synchronize_device(call, device, deadline);
+}
+
+Status synchronize_device(const char* call, int32_t device, Deadline deadline) {
   if (Stream::owner_here() != nullptr) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
                 "a task must not wait for the device it runs on");
   }
-  int32_t device = context->device;
-  context.release();  // the wait may be long
   if (!drain_streams(on_device, &device, deadline)) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
                 "timed out: device %d is still working", device);

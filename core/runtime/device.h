@@ -49,6 +49,8 @@ Status no_context(const char* call);  // the failure of a call that needs a curr
 
 // Waits for all work on the device of the current context; returns its first failure.
 Status synchronize_device(const char* call, Deadline deadline);
+// The same for a device that need not be current.
+Status synchronize_device(const char* call, int32_t device, Deadline deadline);
 
 // ---- what the C functions are made of (device_api.cpp) ----
 

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "core/runtime/handles.h"
+#include "core/runtime/shared_file.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -17,18 +19,28 @@ namespace openaclnn {
 inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of most memory
 
 // Pages that exist while they are mapped anywhere. The handle owns one mapping, `home`, from which
-// the others are made by mremap; without that, a file of these pages. Both are closed when the
-// handle is freed.
+// the others are made by mremap; without that, and when processes share the memory, there is a file
+// of these pages. Both are closed when the handle is freed.
 struct PhysicalMemory {
   static constexpr bool kPinned = true;
 
   const size_t size;
   const int32_t device;
   void* home;
-  const int file;  // -1: not needed
+  std::shared_ptr<SharedFile> file;  // nullptr: not needed
+  const bool imported;               // from another process, in whose account it is
+  bool exported = false;
+  const uint64_t serial = next_serial();  // handles are reused
 
-  PhysicalMemory(size_t its_size, int32_t its_device, void* its_home, int its_file)
-      : size(its_size), device(its_device), home(its_home), file(its_file) {}
+  PhysicalMemory(size_t its_size, int32_t its_device, void* its_home,
+                 std::shared_ptr<SharedFile> its_file, bool is_imported)
+      : size(its_size),
+        device(its_device),
+        home(its_home),
+        file(std::move(its_file)),
+        imported(is_imported) {}
+
+  static uint64_t next_serial();
 };
 
 HandlePool<PhysicalMemory>& physical_memory();
@@ -49,6 +61,7 @@ inline constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 struct Mapping {
   size_t size;
+  uint64_t memory;       // its serial number
   bool leaving = false;  // a thread is unmapping it
 };
 

@@ -2,12 +2,13 @@
 // Physical memory is shared anonymous memory, because only that can be mapped twice. mremap with an
 // old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor; a
 // process may have few. Where mremap cannot do that (emulators, some sandboxes), each handle has a
-// file in memory. After fork, parent and child share the pages, as two processes share a device's.
+// file in memory; so has one that is exported (shareable_handles.cpp). After fork, parent and child
+// share the pages, as two processes share a device's.
 #include "core/runtime/mapped_memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -24,22 +25,13 @@ namespace {
 constexpr size_t kMostHandles = 1 << 16;  // about as many mappings as a process may have
 constexpr size_t kHugeGranularity = size_t{1} << 30;
 
-// Reads an enum as a number: programs may store any value.
-template <class Enumeration>
-int value_of(const Enumeration& given) {
-  int value;
-  static_assert(sizeof value == sizeof given);
-  std::memcpy(&value, &given, sizeof value);
-  return value;
-}
-
 Status check_prop(const char* call, const aclrtPhysicalMemProp& prop) {
   const int handle = value_of(prop.handleType), allocation = value_of(prop.allocationType);
   const int attribute = value_of(prop.memAttr), location = value_of(prop.location.type);
   if (handle == ACL_MEM_HANDLE_TYPE_POSIX) {
     return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, call,
-                "prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, since handles are not shared "
-                "between processes, but got ACL_MEM_HANDLE_TYPE_POSIX");
+                "prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, which can be exported too, but "
+                "got ACL_MEM_HANDLE_TYPE_POSIX");
   }
   if (handle != ACL_MEM_HANDLE_TYPE_NONE) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
@@ -94,40 +86,30 @@ bool system_copies_mappings() {
 }
 
 // The pages of a new handle, and their file where one is needed; MAP_FAILED when there are none.
-void* obtain(size_t size, int* file) {
+void* obtain(const char* call, size_t size, std::shared_ptr<SharedFile>* file) {
   constexpr int kUse = PROT_READ | PROT_WRITE;
-  *file = -1;
   if (system_copies_mappings()) {
     return mmap(nullptr, size, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   }
-  *file = memfd_create("openaclnn", MFD_CLOEXEC);
-  if (*file < 0) return MAP_FAILED;
-  void* home = ftruncate(*file, static_cast<off_t>(size)) == 0
-                   ? mmap(nullptr, size, kUse, MAP_SHARED, *file, 0)
-                   : MAP_FAILED;
-  if (home == MAP_FAILED) close(*file);
-  return home;
-}
-
-void give_up(void* home, size_t size, int file) {
-  munmap(home, size);
-  if (file >= 0) close(file);
+  if (!SharedFile::create(call, size, false, file).ok()) return MAP_FAILED;
+  void* home = (*file)->map(nullptr);
+  return home == nullptr ? MAP_FAILED : home;
 }
 
 Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   constexpr const char* call = "aclrtMallocPhysical";
   if (Status status = book_memory(call, device, size, size); !status.ok()) return status;
-  int file = -1;
-  void* home = size > total_memory() ? MAP_FAILED : obtain(size, &file);
+  std::shared_ptr<SharedFile> file;
+  void* home = size > total_memory() ? MAP_FAILED : obtain(call, size, &file);
   if (home == MAP_FAILED) {
     unbook_memory(device, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
                 "out of memory: %zu bytes", size);
   }
-  PhysicalMemory* made = physical_memory().create(size, device, home, file);
+  PhysicalMemory* made = physical_memory().create(size, device, home, std::move(file), false);
   if (made == nullptr) {
     unbook_memory(device, size);
-    give_up(home, size, file);
+    munmap(home, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
   raise_peak(device);
@@ -138,6 +120,11 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
 }
 
 }  // namespace
+
+uint64_t PhysicalMemory::next_serial() {
+  static std::atomic<uint64_t> serial = 0;
+  return ++serial;
+}
 
 HandlePool<PhysicalMemory>& physical_memory() {
   return pool_of<PhysicalMemory>(kMostHandles, [] { physical_memory().forget_pins(); });
@@ -154,9 +141,8 @@ Status find_physical(const char* call, const void* handle, PinnedMemory* memory)
 
 Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
   const void* shown = MAP_FAILED;
-  if (memory.home != nullptr && memory.file >= 0) {
-    shown =
-        mmap(address, memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.file, 0);
+  if (memory.home != nullptr && memory.file != nullptr) {
+    if (void* place = memory.file->map(address); place != nullptr) shown = place;
   } else if (memory.home != nullptr) {
     shown = mremap(memory.home, 0, memory.size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
   }
@@ -174,9 +160,10 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::physical_memory},
                 call, "handle was freed by another thread");
   }
-  give_up(memory.home, memory.size, memory.file);
+  munmap(memory.home, memory.size);
   memory.home = nullptr;
-  unbook_memory(memory.device, memory.size);
+  memory.file = nullptr;
+  if (!memory.imported) unbook_memory(memory.device, memory.size);
   return {};
 }
 
@@ -217,8 +204,10 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                   granularity_of(*prop), size);
   }
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok()) status = create(handle, size, static_cast<int32_t>(prop->location.id));
-  return status.code();
+  if (!status.ok()) return status.code();
+  const auto device = static_cast<int32_t>(prop->location.id);
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return create(handle, size, device).code(); });
 }
 
 // Mappings stay until they are unmapped; they do not need the handle.

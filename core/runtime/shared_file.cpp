@@ -17,9 +17,17 @@ namespace openaclnn {
 namespace {
 
 constexpr const char* kKeyFormat = "openaclnn-%d-%d-%016llx";
+constexpr int kProcessBits = 22, kFileBits = 20, kTokenBits = 22;  // of a number
 
-Status unknown_key(const char* call, const char* why) {
-  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call, "key %s", why);
+// What a key or a number says of the file.
+struct SharedName {
+  const char* argument;
+  int process, file;
+  uint64_t token, token_mask;
+};
+
+Status unknown(const char* call, const char* argument, const char* why) {
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call, "%s %s", argument, why);
 }
 
 SharedHeader* map_header(int file) {
@@ -36,6 +44,28 @@ bool is_listed(const SharedHeader& header) {
     if (header.listed[i] == own) return true;
   }
   return false;
+}
+
+// Opens the file of another process, or fails; `page` is its header.
+Status open_named(const char* call, const SharedName& name, int* opened, SharedHeader** page) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", name.process, name.file);
+  const int file = ::open(path, O_RDWR | O_CLOEXEC);
+  // Pipes and sockets have no end to seek. (fstat is a symbol only since glibc 2.33.)
+  const off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
+  *page = size >= static_cast<off_t>(kSharedPage) ? map_header(file) : nullptr;
+  const auto refuse = [&](const char* why) {
+    if (*page != nullptr) munmap(*page, kSharedPage);
+    if (file >= 0) close(file);
+    return unknown(call, name.argument, why);
+  };
+  if (*page == nullptr || (((*page)->token ^ name.token) & name.token_mask) != 0 ||
+      (*page)->size != static_cast<uint64_t>(size) - kSharedPage) {
+    return refuse("is not exported any more, or its process has ended");
+  }
+  if (!is_listed(**page)) return refuse("is for other processes: this one is not in its list");
+  *opened = file;
+  return {};
 }
 
 }  // namespace
@@ -84,28 +114,31 @@ Status SharedFile::open(const char* call, const char* key, std::shared_ptr<Share
   const std::string text(key, strnlen(key, kKeyBytes));
   if (text.size() >= kKeyBytes ||
       std::sscanf(text.c_str(), kKeyFormat, &process, &number, &token) != 3) {
-    return unknown_key(call, "is not one that openaclnn exported");
+    return unknown(call, "key", "is not one that openaclnn exported");
   }
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", process, number);
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  // Pipes and sockets have no end to seek. (fstat is a symbol only since glibc 2.33.)
-  const off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
+  int file = -1;
   SharedHeader* page = nullptr;
-  if (size >= static_cast<off_t>(kSharedPage)) {
-    page = map_header(file);
-  }
-  const auto refuse = [&](const char* why) {
-    if (page != nullptr) munmap(page, kSharedPage);
-    if (file >= 0) close(file);
-    return unknown_key(call, why);
-  };
-  if (page == nullptr || page->token != token ||
-      page->size != static_cast<uint64_t>(size) - kSharedPage) {
-    return refuse("is not exported any more, or its process has ended");
-  }
-  if (!is_listed(*page)) return refuse("is for other processes: this one is not in its list");
+  const SharedName name = {"key", process, number, token, UINT64_MAX};
+  if (Status status = open_named(call, name, &file, &page); !status.ok()) return status;
   opened->reset(new SharedFile(file, page, text));
+  return {};
+}
+
+uint64_t SharedFile::number() const {
+  const auto process = static_cast<uint64_t>(header_->owner), file = static_cast<uint64_t>(file_);
+  if (process >> kProcessBits != 0 || file >> kFileBits != 0) return 0;
+  return process << (kFileBits + kTokenBits) | file << kTokenBits |
+         (header_->token & ((uint64_t{1} << kTokenBits) - 1));
+}
+
+Status SharedFile::open(const char* call, uint64_t number, std::shared_ptr<SharedFile>* opened) {
+  constexpr uint64_t file_mask = (1 << kFileBits) - 1, token_mask = (1 << kTokenBits) - 1;
+  int file = -1;
+  SharedHeader* page = nullptr;
+  const SharedName name = {"shareableHandle", static_cast<int>(number >> (kFileBits + kTokenBits)),
+                           static_cast<int>(number >> kTokenBits & file_mask), number, token_mask};
+  if (Status status = open_named(call, name, &file, &page); !status.ok()) return status;
+  opened->reset(new SharedFile(file, page, ""));
   return {};
 }
 

@@ -42,9 +42,13 @@ class SharedFile {
                        std::shared_ptr<SharedFile>* made);
   // Opens that of a key; fails for an unknown key, or where this process is not listed.
   static Status open(const char* call, const char* key, std::shared_ptr<SharedFile>* opened);
+  // The same for a number.
+  static Status open(const char* call, uint64_t number, std::shared_ptr<SharedFile>* opened);
 
   SharedHeader& header() const { return *header_; }
   const std::string& key() const { return key_; }
+  // 22 bits of the process, 20 of the file descriptor, 22 of the token; 0: does not fit.
+  uint64_t number() const;
   bool is_own() const;  // made by this process
   // Maps the bytes behind the header; at `address`, if not NULL. nullptr: the system refuses.
   void* map(void* address) const;

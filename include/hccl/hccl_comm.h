@@ -27,6 +27,12 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfo(const char* clusterInfo, 
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
                                                              HcclCommConfig* config,
                                                              HcclComm* comm);
+// The ranks of comm named by rankIds, in that order; called by each of them. Other ranks pass no
+// rankIds and UINT32_MAX as subCommId or subCommRankId, and get NULL.
+ACL_FUNC_VISIBILITY HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum,
+                                                       uint32_t* rankIds, uint64_t subCommId,
+                                                       uint32_t subCommRankId,
+                                                       HcclCommConfig* config, HcclComm* subComm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommDestroy(HcclComm comm);
 ACL_FUNC_VISIBILITY HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize);
 ACL_FUNC_VISIBILITY HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank);
@@ -34,6 +40,27 @@ ACL_FUNC_VISIBILITY HcclResult HcclGetCommName(HcclComm comm, char* commName);
 ACL_FUNC_VISIBILITY HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError);
 ACL_FUNC_VISIBILITY const char* HcclGetErrorString(HcclResult code);
 ACL_FUNC_VISIBILITY uint32_t HcclGetCommConfigCapability(void);
+// ---- What only the links between NPUs have: refused with HCCL_E_NOT_SUPPORT ----
+
+ACL_FUNC_VISIBILITY HcclResult HcclCommSuspend(HcclComm comm);
+ACL_FUNC_VISIBILITY HcclResult HcclCommResume(HcclComm comm);
+ACL_FUNC_VISIBILITY HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks,
+                                                        bool* useBackup, uint32_t nRanks);
+ACL_FUNC_VISIBILITY HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, size_t size,
+                                                      size_t alignment, uint64_t flags);
+ACL_FUNC_VISIBILITY HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr);
+ACL_FUNC_VISIBILITY HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size,
+                                                          size_t offset, aclrtDrvMemHandle handle,
+                                                          uint64_t flags);
+ACL_FUNC_VISIBILITY HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr);
+ACL_FUNC_VISIBILITY HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size,
+                                                void** handle, uint32_t flag);
+ACL_FUNC_VISIBILITY HcclResult HcclCommDeregister(HcclComm comm, void* handle);
+ACL_FUNC_VISIBILITY HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle,
+                                                   uint32_t* peerRanks, uint32_t peerRankNum);
+
+// ---- Settings of the process ----
+
 ACL_FUNC_VISIBILITY HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue);
 ACL_FUNC_VISIBILITY HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValue);
 

@@ -135,16 +135,11 @@ int main() {
 
 # What is not here yet, by the beginning of the name.
 MISSING = {
-    "aclrtMemExportToShareableHandle": "physical memory of other processes",
-    "aclrtMemImportFromShareableHandle": "physical memory of other processes",
-    "aclrtMemSetPidToShareableHandle": "physical memory of other processes",
     "aclrtSnapShot": "snapshots of a process",
     "aclrtLaunchSIMTKernel": "kernels whose arguments have a type of the device compiler",
     "aclmdlInitDump": "only torch_npu calls it (lib64/npu)",
     "aclmdlSetDump": "only torch_npu calls it (lib64/npu)",
     "aclmdlFinalizeDump": "only torch_npu calls it (lib64/npu)",
-    "HcclComm": "what only the links between NPUs have; torch_npu asks whether it is there",
-    "HcclCreateSubCommConfig": "torch_npu asks whether it is there",
 }
 
 

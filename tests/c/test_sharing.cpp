@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, notifications and events of other processes. The child of a fork makes its runtime calls
-// itself; keys and process numbers go through pipes.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Memory, notifications and events of other processes.
 #include <cstring>
 #include <string>
-#include <vector>
 
-#include "check.h"
+#include "two_processes.h"
 
 // Memory cannot be shared where the sanitizer guards its ends.
 extern "C" __attribute__((weak)) void __asan_poison_memory_region(const volatile void*, size_t);
@@ -19,38 +14,8 @@ constexpr size_t kSize = 100'000;
 int an_object = 0;
 void* const foreign = &an_object;
 
-// Runs `other` in a child, which gets the key, and `own` here with the child's number; `own`
-// returns the key.
-template <class Own, class Other>
-void both(Own own, Other other) {
-  int key_pipe[2], pid_pipe[2];
-  CHECK_EQ(pipe(key_pipe), 0);
-  CHECK_EQ(pipe(pid_pipe), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    int32_t pid = 0;
-    CHECK_EQ(aclrtSetDevice(0), 0);
-    CHECK_EQ(aclrtDeviceGetBareTgid(&pid), 0);
-    CHECK_EQ(write(pid_pipe[1], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
-    char key[65];
-    CHECK_EQ(read(key_pipe[0], key, sizeof key), static_cast<ssize_t>(sizeof key));
-    other(key);
-    CHECK_EQ(aclrtResetDevice(0), 0);
-    _exit(check_result());
-  }
-  int32_t pid = 0;
-  CHECK_EQ(read(pid_pipe[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
-  own(pid, [&](const char* key) {
-    CHECK_EQ(write(key_pipe[1], key, 65), ssize_t{65});
-    int status = -1;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
-  });
-  for (const int end : {key_pipe[0], key_pipe[1], pid_pipe[0], pid_pipe[1]}) close(end);
-}
-
 void memory(uint64_t flags, bool listed) {
-  both(
+  in_two_processes(
       [&](int32_t pid, auto wait) {
         CHECK_EQ(aclrtSetDevice(0), 0);
         void* p = nullptr;
@@ -138,7 +103,7 @@ void refusals() {
 }
 
 void notifications() {
-  both(
+  in_two_processes(
       [](int32_t pid, auto wait) {
         CHECK_EQ(aclrtSetDevice(0), 0);
         aclrtNotify notify = nullptr;
@@ -171,7 +136,7 @@ void notifications() {
 
 // The stream of one process waits for a record of the other.
 void events() {
-  both(
+  in_two_processes(
       [](int32_t, auto wait) {
         CHECK_EQ(aclrtSetDevice(0), 0);
         aclrtEvent event = nullptr;

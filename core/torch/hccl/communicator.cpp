@@ -77,9 +77,9 @@ struct GlooEngine final : Engine {
   std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
                                      uint32_t rank, uint32_t ranks, int32_t device,
                                      const Timeouts& timeouts) override {
-    char host[128], id[32];
+    char host[128], id[64];
     unsigned port = 0;
-    if (sscanf(root_info.c_str(), "openaclnn %127s %u %31s", host, &port, id) != 3)
+    if (sscanf(root_info.c_str(), "openaclnn %127s %u %63s", host, &port, id) != 3)
       throw Failure(kParameter, "rootInfo must come from HcclGetRootInfo");
     try {
       c10d::TCPStoreOptions options;
@@ -104,6 +104,7 @@ struct GlooEngine final : Engine {
             delete ended;
             forget_ended();  // the connections of operators
           });
+      own->root_info = root_info;
       // Operators have separate connections: their order among collectives that other streams
       // perform differs between ranks.
       keep_for_operators(

@@ -24,6 +24,15 @@ typedef struct {
   uint8_t rsv[12];
 } aclrtMemAccessDesc;
 
+typedef enum {
+  ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1,
+  ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2
+} aclrtMemSharedHandleType;
+
+typedef struct {
+  uint8_t data[128];
+} aclrtMemFabricHandle;
+
 typedef struct {
   char name[32];
   uint64_t curMemSize;
@@ -61,6 +70,33 @@ ACL_FUNC_VISIBILITY aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, 
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num);
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char* key);
+
+// ---- Physical memory of another process ----
+
+// Once for each handle, whose memory nobody writes meanwhile. Without the flag
+// ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, processes must be listed before they import.
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
+                                                             aclrtMemHandleType handleType,
+                                                             uint64_t flags,
+                                                             uint64_t* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid,
+                                                             size_t pidNum);
+// Freed with aclrtFreePhysical; the memory lives on when the other process frees its handle.
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle,
+                                                               int32_t deviceId,
+                                                               aclrtDrvMemHandle* handle);
+// The same with a uint64_t* for ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT; for the current device.
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle,
+                                                               uint64_t flags,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               void* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               int32_t* pid, size_t pidNum);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
+                                                                 aclrtMemSharedHandleType shareType,
+                                                                 uint64_t flags,
+                                                                 aclrtDrvMemHandle* handle);
 
 #ifdef __cplusplus
 }

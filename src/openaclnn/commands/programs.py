@@ -111,6 +111,7 @@ ABSENT = {
     "acl/dvpp/": "is for the media hardware of a chip; decode and resize on the host",
     "graph/": "belongs to CANN's graph engine, which openaclnn does not have",
     "ge/": "belongs to CANN's graph engine, which openaclnn does not have",
+    "random/": "is a path of CANN's sources; include what an installation has, aclnnop/aclnn_*.h",
 }
 
 

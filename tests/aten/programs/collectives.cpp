@@ -31,6 +31,72 @@ float* device(const std::vector<float>& values) {
   return static_cast<float*>(p);
 }
 
+// Some ranks of two, in another order: twice, since ids may be used again.
+void divide(uint32_t rank, HcclComm comm) {
+  uint32_t both[] = {1, 0}, same[] = {1, 1}, far[] = {0, 2}, alone[] = {rank}, own = 9, all = 9;
+  HcclComm made = comm;
+  MUST(HcclCreateSubCommConfig(nullptr, 2, both, 7, 1 - rank, nullptr, &made) != HCCL_E_PTR);
+  MUST(HcclCreateSubCommConfig(&comm, 2, both, 7, 1 - rank, nullptr, nullptr) != HCCL_E_PTR);
+  MUST(HcclCreateSubCommConfig(&comm, 2, nullptr, 7, 1 - rank, nullptr, &made) != HCCL_E_PTR);
+  MUST(HcclCreateSubCommConfig(&comm, 2, both, 7, rank, nullptr, &made) != HCCL_E_PARA);
+  MUST(HcclCreateSubCommConfig(&comm, 2, both, 7, 2, nullptr, &made) != HCCL_E_PARA);
+  for (uint32_t count : {0u, 3u, UINT32_MAX})
+    MUST(HcclCreateSubCommConfig(&comm, count, both, 7, 0, nullptr, &made) != HCCL_E_PARA);
+  for (uint32_t* wrong : {same, far})
+    MUST(HcclCreateSubCommConfig(&comm, 2, wrong, 7, 0, nullptr, &made) != HCCL_E_PARA);
+  MUST(made != nullptr);
+  made = comm;
+  MUST(HcclCreateSubCommConfig(&comm, 0, nullptr, 7, UINT32_MAX, nullptr, &made));
+  MUST(made != nullptr);  // of other ranks
+  for (int round = 0; round < 2; ++round) {
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    std::strcpy(config.hcclCommName, "divided");
+    MUST(HcclCreateSubCommConfig(&comm, 2, both, 7, 1 - rank, &config, &made));
+    char name[128];
+    MUST(HcclGetCommName(made, name));
+    MUST(std::string(name) != "divided");
+    MUST(HcclGetRankId(made, &own));
+    MUST(own != 1 - rank);
+    float* values = device({static_cast<float>(own), 0});
+    MUST(HcclBroadcast(values, 2, HCCL_DATA_TYPE_FP32, 1, made, nullptr));
+    MUST(aclrtSynchronizeStream(nullptr));
+    MUST(values[0] != 1);
+    MUST(aclrtFree(values));
+    HcclComm inner = nullptr;
+    MUST(HcclCreateSubCommConfig(&made, 1, &own, 1, 0, nullptr, &inner));
+    MUST(HcclGetRankSize(inner, &all));
+    MUST(all != 1);
+    MUST(HcclCommDestroy(inner));
+    MUST(HcclCommDestroy(made));
+  }
+  MUST(HcclCreateSubCommConfig(&comm, 1, alone, 7, 0, nullptr, &made));
+  MUST(HcclCommDestroy(made));
+  MUST(HcclCreateSubCommConfig(&made, 1, alone, 7, 0, nullptr, &made) != HCCL_E_PARA);
+}
+
+// What only the links between NPUs have.
+void refuse_links(HcclComm comm) {
+  HcclComm dead = &comm;
+  uint32_t ranks[] = {0};
+  bool backup[] = {true};
+  void* window = comm;
+  for (HcclComm c : {comm, dead}) {
+    const HcclResult code = c == comm ? HCCL_E_NOT_SUPPORT : HCCL_E_PARA;
+    MUST(HcclCommSuspend(c) != code);
+    MUST(HcclCommResume(c) != code);
+    MUST(HcclCommWorkingDevNicSet(c, ranks, backup, 1) != code);
+    MUST(HcclCommSetMemoryRange(c, &window, 1 << 21, 0, 0) != code);
+    MUST(HcclCommUnsetMemoryRange(c, &window) != code);
+    MUST(HcclCommActivateCommMemory(c, &window, 1 << 21, 0, &window, 0) != code);
+    MUST(HcclCommDeactivateCommMemory(c, &window) != code);
+    MUST(HcclCommRegister(c, &window, 8, &window, 0) != code);
+    MUST(window != nullptr);
+    MUST(HcclCommDeregister(c, &window) != code);
+    MUST(HcclCommExchangeMem(c, &window, ranks, 1) != code);
+  }
+}
+
 // What each rank of two does with its communicator.
 void collect(uint32_t rank, HcclComm comm) {
   aclrtStream stream = nullptr;
@@ -58,6 +124,8 @@ void collect(uint32_t rank, HcclComm comm) {
   MUST(aclrtFree(receive));
   MUST(aclrtFree(parts));
   MUST(aclrtDestroyStream(stream));
+  divide(rank, comm);
+  refuse_links(comm);
 }
 
 void one_process() {
