@@ -155,6 +155,26 @@ def test_a_wrong_elu(how, capsys):
     assert "1 case, FLOAT: only" not in again  # one case has no others to differ from
 
 
+TWO_MISTAKES = """
+import numpy as np
+
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    g, x = grad_output.astype(np.float64), self_or_result.astype(np.float64)
+    t = x + alpha if is_result else scale * alpha * np.exp(input_scale * x)
+    return np.where(x > 0, g * scale, g * input_scale * t).astype(grad_output.dtype)
+"""
+
+
+def test_two_mistakes_have_two_causes():
+    """One in finite values, and infinity times an exp that is 0, which no pattern has in common."""
+    Path("mine.py").write_text(TWO_MISTAKES, encoding="utf-8")
+    status, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
+    assert status == 1
+    check(found, "wrong", "^where inputs and results are finite, with is_result = True, only where "
+          "scale is not 1 ")  # fmt: skip
+    check(found, "wrong", "^where an input or a result is NaN or infinite, every wrong element")
+
+
 def test_a_parameter_that_the_operator_lacks(capsys):
     typo = ELU.replace("alpha", "alhpa").replace(
         SIGNATURE.replace("alpha", "alhpa"), "(x, scale, input_scale, alhpa=1.0, threads=2):"

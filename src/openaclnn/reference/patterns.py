@@ -14,6 +14,7 @@ from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array
 from .judge import Output, wide
 
+IN_COMMON, ALL_SUCH = "every wrong element has this in common", "all such elements are wrong"
 NEAR = 0.125
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
 # Where kernels clamp, or take another formula.
@@ -30,16 +31,22 @@ class Pattern:
 
 
 def of_elements(
-    output: Output, attributes: Mapping[str, Any], wrong: Array, *more: tuple[str, Array]
+    output: Output,
+    attributes: Mapping[str, Any],
+    wrong: Array,
+    *more: tuple[str, Array],
+    among: Array | None = None,
 ) -> tuple[Pattern, ...]:
-    """Those that hold for every wrong element; `more`: others than of values and positions."""
+    """Those that hold for every wrong element; `more`: others than of values and positions;
+    `among`: the elements that are counted, all unless given."""
     if not wrong.any():
         return ()
     found = []
     with np.errstate(all="ignore"):
         for text, where in (*more, *_predicates(output, attributes)):
             if bool(where[wrong].all()):
-                found.append(Pattern(text, int(np.count_nonzero(where))))
+                counted = where if among is None else where & among
+                found.append(Pattern(text, int(np.count_nonzero(counted))))
     return tuple(found)
 
 
@@ -54,9 +61,9 @@ def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
 
 def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
     """`never`: no wrong element was ever written."""
-    every = "; all such elements are wrong" if wrong >= matching else ""
+    every = f"; {ALL_SUCH}" if wrong >= matching else ""
     every = "; they were never written" if never else every
-    return f"every wrong element has this in common: {text}{every}"
+    return f"{IN_COMMON}: {text}{every}"
 
 
 def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:

@@ -2,19 +2,21 @@
 """Findings: failed results of an operator, grouped by what they have in common.
 
 Greedily, in turn: the pattern of elements or of cases that explains the most of the results that
-are left, minus those that have it and passed.
+are left, minus those that have it and passed. Elements with NaN or infinite inputs are grouped
+apart from the others where that names clearer causes: a kernel may lose NaN besides its mistake.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..reference.patterns import common, sentence
+from ..reference.patterns import ALL_SUCH, IN_COMMON, common, sentence
 from .explanations import known
 from .overall import complete, likely
-from .patterns import EVERY, NEVER, of_case
+from .patterns import DIVISIONS, EVERY, NEVER, of_case
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
@@ -26,6 +28,7 @@ VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "nor
 WHOLE = 0.98  # of the elements with a pattern are wrong
 NEARLY = "in nearly every case"
 OTHER = "other cases"
+CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
 
@@ -35,6 +38,7 @@ class Finding:
 
     results: tuple[Result, ...]
     cause: str  # what they have in common: a sentence without a subject; empty if nothing is known
+    clear: tuple[Result, ...] = ()  # those that have no other wrong elements, if any
 
     @property
     def kind(self) -> str:
@@ -45,7 +49,7 @@ class Finding:
     def example(self) -> Result:
         """Of those with an element that is wrong: usual attributes, an element of
         usual size, a small tensor, plain values, the first of equals."""
-        return min(self.results, key=_plain)
+        return min(self.clear or self.results, key=_plain)
 
     @property
     def dtypes(self) -> list[str]:
@@ -98,8 +102,57 @@ def findings(results: Iterable[Result]) -> list[Finding]:
                 by_defect.setdefault(tuple(c.defect.number for c in r.causes), []).append(r)
             found += [Finding(tuple(rs), "") for rs in by_defect.values()]
         else:
-            found += _grouped(of_kind, compared)
+            found += _clearest(of_kind, compared)
     return found
+
+
+def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
+    """All elements together, or divided where the causes are clearer then."""
+    together = _grouped(failed, compared)
+    limit = CLEARER * _vagueness(together)
+    ways = [_divided(failed, compared, i) for i in range(len(DIVISIONS))]
+    return min((w for w in ways if w and _vagueness(w) < limit), key=_vagueness, default=together)
+
+
+def _vagueness(found: Sequence[Finding]) -> float:
+    """The mean of the results, 0 where a cause separates them from all others, and the number
+    of causes."""
+    n = sum(len(f.results) for f in found)
+    return sum(len(f.results) * _vague(f.cause) for f in found) / n + len(found) / 10
+
+
+def _vague(cause: str) -> float:
+    if not cause or cause.endswith(OTHER):
+        return 1
+    if share := re.search(r"\(([\d,]+) of ([\d,]+) such cases\)", cause):
+        failed, such = (int(number.replace(",", "")) for number in share.groups())
+        return 1 - failed / such
+    return 0.3 if IN_COMMON in cause and ALL_SUCH not in cause else 0
+
+
+def _divided(failed: Sequence[Result], compared: Sequence[Result], division: int) -> list[Finding]:
+    """Findings of each part; none unless both have wrong elements."""
+    if not all(r.parts for r in failed):
+        return []
+    if not all(any(r.parts[division][i].wrong for r in failed) for i in (0, 1)):
+        return []
+    found = []
+    for i, name in enumerate(DIVISIONS[division]):
+        of_part = {id(r): _as_part(r, division, i) for r in compared}
+        here = [of_part[id(r)] for r in failed if r.parts[division][i].wrong]
+        for group in _grouped(here, list(of_part.values())):
+            clear = [r for r in group.results if not r.parts[division][1 - i].wrong]
+            found.append(Finding(group.results, f"{name}, {group.cause}", tuple(clear)))
+    return found
+
+
+def _as_part(r: Result, division: int, i: int) -> Result:
+    """What would be known if the result had this part alone."""
+    if not r.parts or (r.status == FAILED and r.kind != "wrong"):
+        return r
+    part = r.parts[division][i]
+    known = {"patterns": part.patterns, "wrong": part.wrong, "size": part.size}
+    return replace(r, status=FAILED if part.wrong else PASSED, **known)
 
 
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -156,7 +209,8 @@ def _alone(left: Sequence[Result], passed: Sequence[Result]) -> str:
     cause = complete(left, passed)
     counts = Counter(t for r in left for t in _rare(r))
     if not cause and not any(
-        n == len(left) and t != NEVER and _all_wrong(t, left) for t, n in counts.items()
+        n >= len(left) / 2 and t != NEVER and _all_wrong(t, [r for r in left if t in _rare(r)])
+        for t, n in counts.items()
     ):
         cause = likely(left, passed)
     never = cause and all(NEVER in _matching(r) for r in left)

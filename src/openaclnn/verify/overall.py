@@ -22,13 +22,21 @@ LISTED = 4  # values that are named one by one
 def complete(failed: Sequence[Result], passed: Sequence[Result]) -> str:
     """The attributes or the place that separate failed cases from passed ones; "" if none does."""
     fair = [r for r in passed if r.size]  # an empty tensor has nothing wrong
-    return _attributes(failed, fair, COMPLETE) or _places(failed, fair, COMPLETE)
+    return (
+        _attributes(failed, fair, COMPLETE)
+        or _places(failed, fair, COMPLETE)
+        or _two_attributes(failed, fair, COMPLETE)
+    )
 
 
 def likely(failed: Sequence[Result], passed: Sequence[Result]) -> str:
     """The same where part of such cases passed, too."""
     fair = [r for r in passed if r.size]
-    return _places(failed, fair, SEEN) or _attributes(failed, fair, PARTLY)
+    return (
+        _places(failed, fair, SEEN)
+        or _attributes(failed, fair, PARTLY)
+        or _two_attributes(failed, fair, PARTLY)
+    )
 
 
 def _counted(text: str, failed: int, passed: int) -> str:
@@ -96,6 +104,18 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
         rest = " and ".join(text for _, text, _ in equal[1:])
         said += f"; these are also the cases {rest}"
     return said
+
+
+def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+    """One that all failures share, and a second that separates what is left."""
+    first = failed[0].case.attributes
+    for name, value in first.items():
+        if not all(_key(r.case.attributes[name]) == _key(value) for r in failed):
+            continue
+        same = [r for r in passed if _key(r.case.attributes[name]) == _key(value)]
+        if len(same) < len(passed) and (second := _attributes(failed, same, share)):
+            return f"with {name} = {short(value)}, {second}"
+    return ""
 
 
 def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:

@@ -5,32 +5,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from ..reference import patterns
 from ..reference.evaluation import Array
-from ..reference.judge import Output
+from ..reference.judge import Output, wide
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..reference.patterns import Pattern as Pattern
 from ..rows.dtypes import DTYPES
 from .cases import Case, Shape
 from .request import PATTERN
 
+GAPS = ("strided", "padded")  # the other layouts are dense
 EVERY = "in every case"
 NEVER = "it was never written"
 LARGE = 1 << 16
+# Two parts of the elements: a kernel may lose NaN besides what else is wrong with it.
+DIVISIONS = (
+    ("with finite inputs", "with a NaN or infinite input"),
+    ("where inputs and results are finite", "where an input or a result is NaN or infinite"),
+)
+# What a name of values does not say.
+VALUES = {
+    "special": ": zeros, infinities, NaN, subnormals, ends of ranges",
+    "mixed": ": a quarter of them special",
+    "every": ": all bit patterns of the dtype",
+    "bits": ": any bit patterns",
+    "hard": ": where an approximation is at its worst",
+}
 # What a mistake is made with.
 TENSORS = {"null input": "an input", "wrong shape": "the output", "wrong dtype": "a tensor"}
 
 
-def of_elements(case: Case, output: Output, wrong: Array) -> tuple[Pattern, ...]:
+@dataclass(frozen=True)
+class Part:
+    """Some elements of a result."""
+
+    patterns: tuple[Pattern, ...]
+    wrong: int
+    size: int
+
+
+def of_elements(
+    case: Case, output: Output, wrong: Array, among: Array | None = None
+) -> tuple[Pattern, ...]:
     """Those that hold for every wrong element."""
     got = output.got
     bits = np.ascontiguousarray(got).view(np.uint8).reshape(*got.shape, got.dtype.itemsize)
     never = NEVER, (bits == PATTERN).all(axis=-1)
-    return patterns.of_elements(output, case.attributes, wrong, never)
+    return patterns.of_elements(output, case.attributes, wrong, never, among=among)
+
+
+def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
+    """As DIVISIONS names them; none for results that are sums."""
+    if output.terms is not None or not case.op.pointwise:
+        return ()
+    inputs = np.ones(output.got.shape, bool)
+    for x in output.inputs:
+        inputs &= np.isfinite(wide(x))
+    values = inputs & np.isfinite(wide(output.got)) & np.isfinite(wide(output.nearest))
+
+    def divided(finite: Array) -> tuple[Part, Part]:
+        return _part(case, output, wrong, finite), _part(case, output, wrong, ~finite)
+
+    return divided(inputs), divided(values)
+
+
+def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:
+    size = int(np.count_nonzero(among))
+    if wrong is None or not (here := wrong & among).any():
+        return Part((), 0, size)
+    found = of_elements(case, output, here, among)
+    return Part(found, int(np.count_nonzero(here)), size)
 
 
 def of_case(case: Case, usual: Case) -> Iterator[str]:
@@ -53,7 +102,7 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
     yield from of_place(case)
     yield from of_layout(case)
     yield from of_shapes(case.shapes)
-    yield f"with values {case.values}"
+    yield f"with values {case.values}{VALUES.get(case.values, '')}"
 
 
 def of_place(case: Case) -> Iterator[str]:
@@ -72,6 +121,8 @@ def of_layout(case: Case) -> Iterator[str]:
     if names := list(_strided(case)):
         yield "where a tensor is not contiguous"
         yield from (f"where {name} is not contiguous" for name in names)
+        if case.layout in GAPS:
+            yield "where a tensor has gaps between its elements"
     if case.layout in EXPANDED:
         yield "where a stride is 0"
     elif case.layout == "offset":

@@ -18,7 +18,7 @@ from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, NoThreshold, Standard, Verdict, verdict
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
-from .patterns import Pattern
+from .patterns import Part, Pattern, parts
 from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
@@ -46,6 +46,7 @@ class Result:
     patterns: tuple[Pattern, ...] = ()  # what its wrong elements have in common
     wrong: int = 0  # how many elements of how many
     size: int = 0
+    parts: tuple[tuple[Part, Part], ...] = ()  # for each of DIVISIONS, if element-wise
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
 
 
@@ -172,9 +173,9 @@ class Runner:
         if wrong is None:
             worst = worst_of_all(judged) if self._profiles else ()
             size = sum(output.got.size for output, _ in judged)
-            return Result(
-                case, provider, PASSED, "", "", error, unit, worst, seconds, profiles, size=size
-            )
+            by_input = parts(case, judged[0][0], None) if judged else ()
+            measured = (error, unit, worst, seconds, profiles)
+            return Result(case, provider, PASSED, "", "", *measured, size=size, parts=by_input)
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"
@@ -198,6 +199,7 @@ class Runner:
             patterns_of(case, output, found.wrong),
             int(np.count_nonzero(found.wrong)),
             output.got.size,
+            parts(case, output, found.wrong),
         )
 
 
