@@ -107,7 +107,8 @@ def report_run(
     except NotWritten as error:
         print(f"openaclnn npu: {error}", file=sys.stderr)
         return as_shell(ended) or NOT_WRITTEN
-    print(f"openaclnn npu: {run_report.headline(found_here)[1]}", file=sys.stderr)
+    where = "" if destination == "-" else f" (more in {destination})"
+    print(f"openaclnn npu: {run_report.headline(found_here)[1]}{where}", file=sys.stderr)
     return as_shell(ended)
 
 

@@ -142,7 +142,7 @@ class _Holder:
         for name, source in methods(self.kind, words):
             where = f"{self.kind.__name__}.{name}"
             if source is None:
-                text = f"Python has no source of {where}"
+                text = f"Python has no source of {where}; put the class into a file"
                 self.norms.why |= {id(m): text for m in children}
                 continue
             self._look(source, where, calls)
