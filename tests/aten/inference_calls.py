@@ -8,7 +8,8 @@ from typing import Any
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import ROWS, torch
 from tests.aten.attention_reference import attention
-from tests.aten.golden import call, miss
+from tests.aten.golden import miss
+from tests.aten.quantised_support import call
 
 Tensor = torch.Tensor
 SMALL = torch.ones(2048, 2048, dtype=torch.bool).triu(1)  # that of the modes that do not read it

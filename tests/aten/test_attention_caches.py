@@ -26,6 +26,7 @@ from tests.aten.inference_calls import (
     expected,
     infer,
 )
+from tests.aten.quantised_support import Int4, words
 
 Tensor = torch.Tensor
 MASK = torch.rand(B, 1, S + 2, L + 3, generator=torch.Generator().manual_seed(4)) < 0.4
@@ -172,6 +173,24 @@ def test_caches_of_int8_are_their_numbers_multiplied_out(name):
                 keyAntiquantOffset=offset, valueAntiquantScale=v_scale, keyAntiquantMode=mode,
                 valueAntiquantMode=mode, out=empty(B, N, S, 8),
                 lse=empty(B, N, S, 1, dtype=torch.float32))  # fmt: skip
+    agree(got, wanted, 2e-5)
+
+
+@pytest.mark.parametrize("form", [None, 3, 4, 5, "INT4"])
+def test_caches_of_int4_are_their_numbers_multiplied_out(form):
+    numbers = torch.Generator().manual_seed(8)
+    kq, vq = (torch.randint(-8, 8, (B, KV, L, 64), generator=numbers) for _ in range(2))
+    query, scale, offset = drawn(B, N, S, 64), scales(KV, 1, 64), scales(KV, 1, 64) * 100
+    k, v = (kq + offset) * scale, vq * scale
+    wanted = both([expected(query[b], k[b], v[b]) for b in range(B)])
+    given = [Int4.of(x) if form == "INT4" else words(x) for x in (kq, vq)]
+    where = {}
+    if isinstance(form, int):
+        given = [paged(x, TABLE, 7, 4, form) for x in given]
+        where = dict(blockTable=TABLE, actualSeqLengthsKv=[L, L])
+    got = infer(3, query=query, key=given[:1], value=given[1:], keyAntiquantScale=scale,
+                keyAntiquantOffset=offset, valueAntiquantScale=scale, **where,
+                out=empty(B, N, S, 64), lse=empty(B, N, S, 1, dtype=torch.float32))  # fmt: skip
     agree(got, wanted, 2e-5)
 
 

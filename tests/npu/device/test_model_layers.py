@@ -5,6 +5,7 @@ test_experts.py: values against the formula on device cpu. The functions by C na
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch_npu
 from tests.npu.device.test_experts import integers, near
@@ -12,6 +13,7 @@ from tests.npu.device.test_model_attention import normed, numbers, on_npu
 from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attention, silu
 
 TOKENS, WIDTH, EXPERTS, CHOSEN = 6, 64, 4, 2
+ND, NZ = 2, 29
 
 
 def bytes_of(x: torch.Tensor) -> torch.Tensor:
@@ -199,3 +201,48 @@ def test_a_weight_is_fetched_before_it_is_used():
     there = w.npu()
     torch_npu.npu_prefetch(there, None, 1 << 20)
     assert near(linear(x.npu(), there), x.float() @ w.float().t())
+
+
+@pytest.fixture
+def private_formats():
+    torch.npu.config.allow_internal_format = True
+    yield
+    torch.npu.config.allow_internal_format = False
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int8, torch.float32])
+@pytest.mark.parametrize("shape", [(32, 64), (33, 50), (3, 16, 40)])
+def test_a_program_sees_the_format_and_the_plain_numbers(private_formats, shape, dtype):
+    x = torch.randint(-9, 9, shape).to(dtype)
+    tiled = torch_npu.npu_format_cast(x.npu(), NZ)
+    assert torch_npu.get_npu_format(tiled) == NZ
+    assert tiled.shape == x.shape
+    assert tiled.stride() == x.stride()
+    whole = [*shape[:-2], -(-shape[-2] // 16) * 16, -(-shape[-1] // 16) * 16]
+    assert torch_npu.get_storage_size(tiled) >= torch.Size(whole).numel()
+    for same in (tiled, tiled.clone(), torch_npu.npu_format_cast(tiled, ND)):
+        assert same.cpu().equal(x)
+    assert (tiled + 1).cpu().equal(x + 1)
+    assert tiled.mT.cpu().equal(x.mT)
+    assert torch_npu.get_npu_format(torch_npu.npu_format_cast(tiled, ND)) == ND
+
+
+@pytest.mark.parametrize("product", [torch.matmul, torch.nn.functional.linear, torch.addmm])
+@pytest.mark.parametrize("inner", [32, 33])
+def test_products_with_weights_in_tiles(private_formats, product, inner):
+    x, weight, bias = numbers(4, inner), numbers(inner, 50, seed=1), numbers(50, seed=2)
+    given = {torch.matmul: (x, weight), torch.addmm: (bias, x, weight)}.get(
+        product, (x, weight.t().contiguous(), bias)
+    )
+    there = [torch_npu.npu_format_cast(t.npu(), NZ) if t.numel() == 50 * inner else t.npu()
+             for t in given]  # fmt: skip
+    assert near(product(*there), product(*(t.float() for t in given)))
+
+
+def test_batches_of_products_with_weights_in_tiles(private_formats):
+    x, weight = numbers(3, 4, 32), numbers(3, 32, 64, seed=1)
+    tiles, expected = torch_npu.npu_format_cast(weight.npu(), NZ), x.float() @ weight.float()
+    assert near(torch.bmm(x.npu(), tiles), expected)
+    rows = x.transpose(0, 1).contiguous().npu()
+    got = torch_npu.npu_transpose_batchmatmul(rows, tiles, perm_x1=(1, 0, 2), perm_y=(1, 0, 2))
+    assert near(got, expected.transpose(0, 1))

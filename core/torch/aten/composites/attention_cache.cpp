@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys and values for inference: contiguous, in lists, in pages, behind a prefix, quantised.
 #include "core/torch/aten/composites/attention_inference.h"
+#include "core/torch/aten/composites/packed.h"
 
 namespace openaclnn::aten {
 
@@ -34,6 +35,16 @@ Tensor batches_of(const Tensor& x, const char* name, const Text& layout, int64_t
 Tensor packed_heads(const Tensor& x, const char* name, const Text& layout) {
   check_rank(x, name, 3, 3);
   return layout == "TND" ? x.transpose(0, 1) : x;
+}
+
+void take_bytes(Tensors* list, const char* name) {
+  for (Tensor& x : *list) {
+    check_given(x, name);
+    require(x.scalar_type() != at::kByte, name,
+            " must be FLOAT16, BF16, INT8 or INT4, but is UINT8");
+    const Packed packed(x);
+    if (packed.four_bits()) x = packed.along() == -1 ? packed.stored() : packed.numbers();
+  }
 }
 
 // The page numbers of the rows of a batch.
@@ -129,9 +140,11 @@ Tensor Cache::factors(const Tensor& given, const char* name, int64_t mode, const
 }
 
 // which: 0 keys, 1 values. (x + offset) scale, where x has integers.
-Tensor Cache::multiplied(const Tensor& x, const char* name, int64_t which, size_t batch) const {
-  if (x.is_floating_point()) return x;
-  require(x.scalar_type() == at::kChar, name, " must be FLOAT16, BF16 or INT8, but is ",
+Tensor Cache::multiplied(const Tensor& stored, const char* name, int64_t which,
+                         size_t batch) const {
+  if (stored.is_floating_point()) return stored;
+  const Tensor x = stored.scalar_type() == at::kByte ? Packed::halves(stored) : stored;
+  require(x.scalar_type() == at::kChar, name, " must be FLOAT16, BF16, INT8 or INT4, but is ",
           x.scalar_type());
   const Tensor own = which == 0 ? a.k_scale : a.v_scale;
   Tensor scale = own, offset = which == 0 ? a.k_offset : a.v_offset;

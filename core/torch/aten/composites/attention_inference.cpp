@@ -52,7 +52,10 @@ Ints shape_in(const Text& layout, int64_t batches, int64_t heads, int64_t rows, 
 
 }  // namespace
 
-void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
+void infer(const Inference& given, bool has_lse, const Out& out, const Out& lse) {
+  Inference a = given;
+  take_bytes(&a.k, "key");
+  take_bytes(&a.v, "value");
   const Layouts layout = layouts_of(a);
   const Queries queries = queries_of(a, layout);
   const size_t batches = queries.all.size();

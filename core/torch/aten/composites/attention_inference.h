@@ -28,7 +28,7 @@ struct Inference {
   // ---- quantised ----
   Tensor deq1, quant1, deq2;   // of INT8 query, key and value: scores, exponentials, results
   Tensor quant2, offset2;      // of INT8 results
-  Tensor kv_scale, kv_offset;  // of INT8 keys [0] and values [1]
+  Tensor kv_scale, kv_offset;  // of INT8 or INT4 keys [0] and values [1]
   int64_t kv_mode = 0;
   Tensor k_scale, k_offset, v_scale, v_offset;
   int64_t k_mode = 0, v_mode = 0;
@@ -45,6 +45,9 @@ Layouts layouts_of(const Inference& a);
 // [B, N, S, D], a view of a tensor in that layout, and [N, T, D] of a packed one.
 Tensor batches_of(const Tensor& x, const char* name, const Text& layout, int64_t heads);
 Tensor packed_heads(const Tensor& x, const char* name, const Text& layout);
+
+// Tensors of INT4, or of INT32 with eight numbers in each, become bytes of two.
+void take_bytes(Tensors* list, const char* name);
 
 // Where the rows of one batch lie.
 struct Rows {
@@ -68,7 +71,7 @@ struct Cache {
   Tensor pages(size_t batch, int64_t size, int64_t count) const;
   Tensor factors(const Tensor& given, const char* name, int64_t mode, const Tensor& x,
                  size_t batch) const;
-  Tensor multiplied(const Tensor& x, const char* name, int64_t which, size_t batch) const;
+  Tensor multiplied(const Tensor& stored, const char* name, int64_t which, size_t batch) const;
 };
 
 // The query's sequences and the rows of each that count.
@@ -92,6 +95,6 @@ struct BatchEntry {
 void add_mask(const Inference& a, const BatchEntry& at, bool single, int64_t tree, Sequence* to);
 void add_bias(const Inference& a, const BatchEntry& at, Sequence* to);
 
-void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse);
+void infer(const Inference& given, bool has_lse, const Out& out, const Out& lse);
 
 }  // namespace openaclnn::aten

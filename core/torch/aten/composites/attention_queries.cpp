@@ -107,8 +107,6 @@ std::vector<Rows> rows_of_keys(const Inference& a, const Layouts& layout, size_t
 
 static void check_lists(const Inference& a, size_t batches) {
   require(!a.k.empty() && !a.v.empty(), "key and value must have a tensor, but have none");
-  for (size_t i = 0; i < a.k.size(); ++i) check_given(a.k[i], "key");
-  for (size_t i = 0; i < a.v.size(); ++i) check_given(a.v[i], "value");
   require(a.k.size() == a.v.size() && (a.k.size() == 1 || a.k.size() == batches),
           "key and value must have one tensor, or one for each of the ", batches,
           " batches, but have ", a.k.size(), " and ", a.v.size());

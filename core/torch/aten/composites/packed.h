@@ -54,22 +54,22 @@ class Packed {
     return {dense.slice(-1, 0, along_ == -1 ? (columns + 1) / 2 : columns), four_bits_, along_};
   }
 
-  Tensor numbers() const {
-    if (along_ == 0) return stored_;
-    return view_along(stored_, [](const Tensor& t) {
-      const Tensor bytes = t.contiguous();
-      std::vector<int64_t> sizes = bytes.sizes().vec();
-      sizes.back() *= 2;
-      const Tensor made = at::empty(sizes, bytes.options().dtype(at::kChar));
-      if (bytes.is_meta()) return made;
-      const auto* from = bytes.const_data_ptr<uint8_t>();
-      auto* to = made.data_ptr<int8_t>();
-      for (int64_t i = 0; i < bytes.numel(); ++i) {
-        to[2 * i] = static_cast<int8_t>(static_cast<int8_t>(from[i] << 4) >> 4);
-        to[2 * i + 1] = static_cast<int8_t>(static_cast<int8_t>(from[i]) >> 4);
-      }
-      return made;
-    });
+  Tensor numbers() const { return along_ == 0 ? stored_ : view_along(stored_, halves); }
+
+  // The numbers of bytes of two.
+  static Tensor halves(const Tensor& x) {
+    const Tensor bytes = x.contiguous();
+    std::vector<int64_t> sizes = bytes.sizes().vec();
+    sizes.back() *= 2;
+    const Tensor made = at::empty(sizes, bytes.options().dtype(at::kChar));
+    if (bytes.is_meta()) return made;
+    const auto* from = bytes.const_data_ptr<uint8_t>();
+    auto* to = made.data_ptr<int8_t>();
+    for (int64_t i = 0; i < bytes.numel(); ++i) {
+      to[2 * i] = static_cast<int8_t>(static_cast<int8_t>(from[i] << 4) >> 4);
+      to[2 * i + 1] = static_cast<int8_t>(static_cast<int8_t>(from[i]) >> 4);
+    }
+    return made;
   }
 
  private:
