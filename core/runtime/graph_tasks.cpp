@@ -99,6 +99,7 @@ Status list_tasks(const char* call, aclrtStream handle, aclmdlRITask* tasks, uin
     return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::stream}, call,
                 "stream %p is none of aclmdlRIGetStreams, or its graph was destroyed", handle);
   }
+  if (graph->captured) return still_captured(call);  // a part that was empty
   const NodeList nodes = graph->tasks->nodes();
   std::lock_guard lock(graph_mutex());
   if (!make_handles(graph_tasks(), stream->graph, nodes.size(), &graph->task_handles))
@@ -116,9 +117,9 @@ Status with_task(const char* call, aclmdlRITask handle, F f) {
   if (Status null = not_null(call, "task", handle, ObjectKind::graph); !null.ok()) return null;
   const HandlePool<GraphTask>::Pin task(graph_tasks(), handle);
   const PinnedGraph graph(graphs(), task ? task->graph : nullptr);
-  if (!graph)
+  const NodeList nodes = graph ? graph->tasks->nodes() : NodeList();
+  if (!graph || task->index >= nodes.size())
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "task", handle);
-  const NodeList nodes = graph->tasks->nodes();
   return f(*task, *nodes[task->index]);
 }
 
@@ -141,15 +142,20 @@ std::shared_ptr<const Node> empty_node(const Node& old) {
 Status update_graph(const char* call, aclmdlRI model) {
   PinnedGraph graph;
   if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
-  std::lock_guard lock(graph_mutex());
   TaskList& tasks = *graph->tasks;
-  if (tasks.replays > 0) {
-    return fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, Reason::wrong_value, call,
-                "modelRI is running; synchronise its stream first");
+  std::vector<const void*> handles;
+  {
+    std::lock_guard lock(graph_mutex());
+    if (tasks.replays > 0) {
+      return fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, Reason::wrong_value, call,
+                  "modelRI is running; synchronise its stream first");
+    }
+    handles = graph->task_handles;
   }
+  // Without the lock: dropping a task runs code of others.
   const NodeList nodes = tasks.nodes();
-  for (size_t i = 0; i < graph->task_handles.size(); ++i) {
-    const HandlePool<GraphTask>::Pin task(graph_tasks(), graph->task_handles[i]);
+  for (size_t i = 0; i < std::min(handles.size(), nodes.size()); ++i) {
+    const HandlePool<GraphTask>::Pin task(graph_tasks(), handles[i]);
     if (task && task->disabled) tasks.replace(tasks.captures(), i, {empty_node(*nodes[i])});
   }
   return {};

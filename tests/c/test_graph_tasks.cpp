@@ -106,6 +106,28 @@ void left_out(Fixture& f, uint64_t* value) {
   CHECK_EQ(aclmdlRIDestroy(graph), 0);
 }
 
+// A part that was captured without tasks may be captured again.
+void part(Fixture& f) {
+  aclmdlRI graph = nullptr, part = nullptr;
+  aclmdlRICondHandle condition = nullptr;
+  aclmdlRICaptureStatus status;
+  begin(f.stream);
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &graph), 0);
+  CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition),
+           0);
+  CHECK_EQ(aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &part}, f.stream, 0), 0);
+  aclrtStream stream = nullptr;
+  uint32_t count = 1;
+  CHECK_EQ(aclmdlRIGetStreams(part, &stream, &count), 0);
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(f.other, part, kRelaxed), 0);
+  CHECK_EQ(leaky(f.x, f.y, 8, 2, f.other), 0);
+  CHECK_FAILS(aclmdlRIGetTasksByStream(stream, nullptr, &count), 107026, "still being captured");
+  CHECK_EQ(end(f.other), part);
+  CHECK_EQ(tasks_of(stream).size(), 1u);
+  CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
+  CHECK_EQ(aclmdlRIGetTasksByStream(stream, nullptr, &count), 107017);
+}
+
 // The steps of a built model are tasks, but stay.
 void built_model(uint64_t* value) {
   aclmdlRI model = nullptr;
@@ -143,6 +165,7 @@ int main() {
     float* memory = floats(2);
     inspection(fixture, reinterpret_cast<uint64_t*>(memory));
     left_out(fixture, reinterpret_cast<uint64_t*>(memory));
+    part(fixture);
     built_model(reinterpret_cast<uint64_t*>(memory));
     CHECK_EQ(aclrtFree(memory), 0);
   }
