@@ -119,7 +119,7 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
 }
 
 void end_graph(const void* handle) {
-  std::vector<const void*> groups, conditions, parts;
+  std::vector<const void*> groups, conditions, parts, streams, tasks;
   std::vector<std::pair<aclrtCallback, void*>> callbacks;
   std::shared_ptr<Capture> build;
   const bool ended = graphs().destroy(handle, [&](Graph& graph) {
@@ -127,6 +127,8 @@ void end_graph(const void* handle) {
     groups.swap(graph.groups);
     parts.swap(graph.parts);
     conditions.swap(graph.conditions);
+    streams.swap(graph.streams);
+    tasks.swap(graph.task_handles);
     callbacks.swap(graph.at_end);
     build.swap(graph.build);
   });
@@ -136,6 +138,7 @@ void end_graph(const void* handle) {
   for (const void* group : groups) task_groups().destroy(group);
   for (const void* condition : conditions) end_condition(condition);
   for (const void* part : parts) end_graph(part);
+  end_inspection(streams, tasks);
 }
 
 void drop_captured(const void* handle) {

@@ -86,7 +86,8 @@ struct Graph {
   std::string name;
   bool ending = false;  // no replay begins
   std::vector<std::pair<aclrtCallback, void*>> at_end;
-  std::vector<const void*> groups, conditions, parts;  // handles that end with the graph
+  // Handles that end with the graph.
+  std::vector<const void*> groups, conditions, parts, streams, task_handles;
 };
 using PinnedGraph = HandlePool<Graph>::Pin;
 
@@ -98,6 +99,8 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
 Status still_captured(const char* call);
 void set_value(void* address, uint64_t value);  // 8 bytes of device memory
 void end_condition(const void* handle);         // graph_conditions.cpp
+void end_inspection(const std::vector<const void*>& streams,
+                    const std::vector<const void*>& tasks);  // graph_tasks.cpp
 // After a capture that failed: a graph ends, and a part is empty again.
 void drop_captured(const void* handle);
 // Destroys the graph and what ends with it.

@@ -61,6 +61,8 @@ CAUSES = {
     "STREAM_TASK_GROUP_INTR": "another stream of the capture has an open task group",
     "RT_STREAM_CAPTURE_UNMATCHED": "the capture began on another stream; end it there",
     "RT_MODEL_RUNNING": "the graph is destroyed while it runs",
+    "RT_INSUFFICIENT_INPUT_ARRAY": "the array has less room than there are streams or tasks",
+    "RT_MODEL_UPDATE_FAILED": "the graph is updated while it runs",
     "RT_STREAM_CAPTURE_WRONG_THREAD": "another thread began the capture; end it there",
     "RT_CAPTURE_MODE_BLOCK_ASYNC": "a copy of a graph needs memory of acl, or aclrtHostRegister",
     "RT_SUB_ACLGRAPH_IS_CAPTURING": "a model of a condition is still being captured",
