@@ -34,7 +34,7 @@ of a step the two are:
 
 {table}
 * `ms` and `MiB` are torch → replaced. `times as fast` is the median of the ratios of pairs of steps, with the quartiles. Both models take turns in one \
-process. `if free` is the limit: how many times as fast a step would be if GroupNorm and SiLU, which take {share} of \
+process. `if both took no time` is the limit: how many times as fast a step would be if GroupNorm and SiLU, which take {share} of \
 torch's steps by the profiler, took no time. Most of the rest is convolutions and attention, which both sides leave to \
 oneDNN.
 * `MiB` is the peak memory during a step, gradients included, minus what the process held before it, in a process that \
@@ -43,7 +43,7 @@ measures nothing else. `with weights` adds the weights and AdamW's moments on bo
 pair and the statistics.
 * Compiled: `torch.compile` itself makes one kernel of GroupNorm and SiLU, and computes their result again in the \
 backward pass instead of keeping it for the next convolution. It computes no custom operator twice, so after `replace` \
-the result is kept, and the peak is higher; the limit in `if free` is that of the eager step.
+the result is kept, and the peak is higher; the limit is that of the eager step.
 * `losses differ by` is the largest distance between the two loss curves at a step, relative to the loss. The two \
 models round in different places: torch rounds once more between GroupNorm and SiLU, and adds in another order.
 
@@ -108,18 +108,18 @@ def measured(cases: Sequence[dict[str, Any]]) -> str:
 
 
 def table(cases: Sequence[dict[str, Any]]) -> str:
-    head = ["model", "", "dtype", "layout", "ms", "times as fast", "if free"]
+    head = ["model", "dtype", "layout", "ms", "times as fast"]
     head += ["MiB", "less", "with weights", "losses differ by"]
     rows = []
     for c in cases:
         low, _, high = c["quartiles"]
-        row = [c["model"], c["way"], c["dtype"], c["layout"]]
+        row = [f"{c['model']}, {c['way']}", c["dtype"], c["layout"]]
         row += [" → ".join(f"{1e3 * s:.0f}" for s in c["seconds"].values())]
-        row += [f"{c['faster']:.2f} ({low:.2f} to {high:.2f})", f"{limit(c):.2f}"]
+        row.append(f"{c['faster']:.2f} ({low:.2f}–{high:.2f})")
         row += [" → ".join(f"{p / MIB:.0f}" for p in c["peak"].values()), f"{less(c):.0%}"]
         row += [f"{less(c, 3 * c['weights']):.0%}", f"{distance(c):.1e}"]
         rows.append(row)
-    return markdown(head, rows, 4)
+    return markdown(head, rows, 3)
 
 
 def page(about: dict[str, Any], *cases: dict[str, Any]) -> str:

@@ -52,7 +52,8 @@ def notice() -> None:
     if os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
         chosen = [f"{name}={value}" for name, value in DEFAULTS.items() if name not in os.environ]
         if chosen:
-            print(f"openaclnn npu: {' '.join(chosen)}, unless you set it", file=sys.stderr)
+            why = "unless you set it: an error is raised at its call"
+            print(f"openaclnn npu: {' '.join(chosen)}, {why}", file=sys.stderr)
 
 
 def memory_of(products: Sequence[str]) -> dict[str, str]:

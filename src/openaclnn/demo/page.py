@@ -92,10 +92,10 @@ def _operator(one: Shown, demo: Demo) -> str:
     telling = table(
         ["", *map(str, range(1, count + 1))],
         points,
-        f"{op.name}: telling inputs",
+        f"{op.name}: special values",
         "l" + "r" * count,
     )
-    more = f"<details><summary>Telling inputs</summary>{telling}</details>"
+    more = f"<details><summary>Special values</summary>{telling}</details>"
     return f"{start}{measured}{_curve(one)}{more}</section>"
 
 

@@ -72,8 +72,8 @@ def typed(array: npt.NDArray[Any], who: str, dtype: str | None) -> npt.NDArray[A
     """Raw bits as `dtype`."""
     if dtype is None:
         raise ValueError(
-            f"{who} must have a float dtype, but has {array.dtype}; for raw bits say what "
-            'they are: dtype="bf16"'
+            f"{who} must have a float dtype, but has {array.dtype}; raw bits need a dtype, "
+            "such as bf16"
         )
     kind = numpy_dtype(dtype)
     if array.dtype.itemsize != kind.itemsize:

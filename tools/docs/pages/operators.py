@@ -51,6 +51,22 @@ def base_of(op: Op) -> list[Array]:
     return [np.ones_like(x) for x in inputs] if op.pointwise else inputs
 
 
+def without_neighbours(rows: list[Array]) -> list[Array]:
+    """Of rows that hardly differ, as on both sides of a point where nothing jumps, the one with
+    the shortest number."""
+    kept: list[Array] = []
+    for row in rows:
+        alike = bool(kept) and bool(
+            np.isclose(row, kept[-1], rtol=1e-5, atol=0, equal_nan=True).all()
+            and (np.signbit(row) == np.signbit(kept[-1])).all()
+        )
+        if not alike:
+            kept.append(row)
+        elif len(text(row[0])) < len(text(kept[-1][0])):
+            kept[-1] = row
+    return kept
+
+
 def edges(op: Op) -> str:
     """A table for each input: special values of its first element, and the outputs."""
     parts = []
@@ -61,11 +77,13 @@ def edges(op: Op) -> str:
         first = f"`{p.name}`" if op.pointwise else f"first element of `{p.name}`"
         head = [first, *(name if op.pointwise else f"first of {name}" for name in names)]
         rows = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
+        shown: list[Array] = []
         for value in values:
             inputs = base_of(op)
             inputs[i].flat[0] = value
-            results = [text(y.flat[0]) for y in call(op, inputs)]
-            rows.append("| " + " | ".join(f"`{t}`" for t in (text(value), *results)) + " |")
+            shown.append(np.array([value, *(y.flat[0] for y in call(op, inputs))]))
+        for row in without_neighbours(shown):
+            rows.append("| " + " | ".join(f"`{text(v)}`" for v in row) + " |")
         parts.append("\n".join(rows))
     return "\n\n".join(parts)
 
