@@ -70,7 +70,7 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
             points = points.astype(x.dtype).astype(np.float64)
             points = points[~np.isnan(points)]
             at = np.isin(np.abs(np.broadcast_to(wide(x), shape)), np.abs(points))
-            yield f"{p.python_name} is exactly where the formula switches", at
+            yield f"{p.python_name} is exactly at a threshold of the formula", at
     if output.dtype in DTYPES:
         yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
     position = np.arange(got.size).reshape(shape)
