@@ -33,7 +33,7 @@ needs_triton = pytest.mark.skipif(
 # Text of the kernel, what stands there instead, kind of the finding, its cause.
 IN_NUMPY = {
     "ignores an attribute": ("max(lambd, 0)", "0.5", "wrong", r"where lambd is not 0\.5"),
-    "< for <=": (r"<= max", "< max", "wrong", "x is exactly where the formula switches"),
+    "< for <=": (r"<= max", "< max", "wrong", "x is exactly at a threshold of the formula"),
     "flushes subnormals": (", 0, wide)", ", 0, wide * (np.abs(wide) >= 2.0**-126))", "wrong",
                            "x is subnormal"),
     "raises for rank 0": ("    wide =", "    x[0]\n    wide =", "refused", "for tensors of rank 0"),
@@ -92,7 +92,7 @@ IN_C = {
     "accepts every shape": ("if (!fits)", "if (0)", None, "when the output has the wrong shape"),
 }  # fmt: skip
 IN_TRITON = {
-    "<= for <": ("x < low", "x <= low", "wrong", "x is exactly where the formula switches"),
+    "<= for <": ("x < low", "x <= low", "wrong", "x is exactly at a threshold of the formula"),
     "NaN is 0": ("(x < low) | (x > 1.0 - low)", "~((x >= low) & (x <= 1.0 - low))", "wrong",
                  "x is NaN"),
     "strides of the inputs": ("    x, dy = x.contiguous(), dy.contiguous()\n", "", "wrong",

@@ -78,9 +78,9 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
             points = points[~np.isnan(points)]
             values = np.broadcast_to(wide(x), shape)
             at = np.isin(np.abs(values), np.abs(points))
-            yield f"{p.python_name} is exactly where the formula switches", at
+            yield f"{p.python_name} is exactly at a threshold of the formula", at
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
-            yield f"{p.python_name} is NaN or exactly where the formula switches", nan | at
+            yield f"{p.python_name} is NaN or exactly at a threshold of the formula", nan | at
     if output.dtype in DTYPES:
         yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
     position = np.arange(got.size).reshape(shape)

@@ -212,7 +212,8 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
     as_either |= (got == other) | (np.isnan(got) & np.isnan(other))
     if (odd & ~as_either).any():
         wrong = odd & ~as_either
-        reason = _counted(wrong, "are NaN or infinite otherwise than golden and benchmark")
+        which = "are NaN or infinite where golden value and benchmark are not, or the reverse"
+        reason = _counted(wrong, which)
         return Verdict(False, reason, wrong, {"differing": float(np.count_nonzero(wrong))}, {})
     golden = wide(output.expected)
     below, allowed = SMALL[output.dtype]

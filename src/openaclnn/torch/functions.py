@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from .explaining import explained
 from .scalars import plain_number
@@ -93,10 +96,35 @@ def group_norm_swish(
             weight, bias = weight.to(input.dtype), bias.to(input.dtype)
             return functional.silu(functional.group_norm(input, groups, weight, bias, epsilon))
         weight, bias = _wide(weight, input), _wide(bias, input)
-        results: tuple[Tensor, ...] = ops.group_norm_swish.default(
-            input, weight, bias, groups, None, epsilon, True, scale
-        )
+        compute = _recomputed if _is_trained_by_dynamo() else _activated
+        return compute(input, weight, bias, groups, epsilon, scale)
     except Exception as error:
         given = input, num_groups, weight, bias, eps, swish_scale
         raise explained(error, group_norm_swish, *given) from None
+
+
+def _activated(
+    input: Tensor, weight: Tensor, bias: Tensor, groups: int, eps: float, scale: float
+) -> Tensor:
+    results: tuple[Tensor, ...] = ops.group_norm_swish.default(
+        input, weight, bias, groups, None, eps, True, scale
+    )
     return results[0]
+
+
+def _is_trained_by_dynamo() -> bool:
+    """Whether a checkpoint may stand here: torch.func.grad refuses them."""
+    compiler = torch.compiler
+    if not compiler.is_dynamo_compiling() or compiler.is_exporting():
+        return False
+    return torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+
+
+def _recomputed(*arguments: Any) -> Tensor:
+    """In the backward pass again, as torch.compile does with its own norms: the result, which the
+    next layer takes, is not kept. The compiler recomputes a custom operator only in a checkpoint.
+    """
+    result: Tensor = checkpoint(
+        _activated, *arguments, use_reentrant=False, preserve_rng_state=False
+    )
+    return result

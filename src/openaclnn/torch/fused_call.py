@@ -13,8 +13,9 @@ from .dtypes import NAMES
 from .functions import group_norm_swish
 
 DEVICES = ("cpu", "cuda", "meta")
-# SiLU as functions, and as classes of modules; is_silu adds those that it has read.
+# SiLU as functions, and as classes of modules; source.py adds those that it has read.
 SILU: set[Any] = {torch.nn.SiLU, torch.nn.functional.silu, torch.ops.aten.silu.default}
+NORMS: set[Any] = {torch.nn.GroupNorm}  # classes; source.py adds those that compute the same
 
 
 def has_hooks(module: Module) -> bool:
@@ -37,7 +38,7 @@ def _is_silu(act: Any) -> bool:
 def silu_of_norm(act: Callable[[Any], Any], norm: Any, x: torch.Tensor) -> Any:
     """act(norm(x)), in one pass where these still are what they were when the call was written."""
     if (
-        type(norm) is torch.nn.GroupNorm
+        type(norm) in NORMS
         and not has_hooks(norm)
         and _is_silu(act)
         and x.dtype in NAMES

@@ -10,6 +10,7 @@ import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch.fx import Graph, Node
 from torch.nn import functional
+from torch.utils.checkpoint import CheckpointPolicy
 
 from ..settings import config
 from .dtypes import NAMES
@@ -36,7 +37,8 @@ class FusePass(CustomGraphPass):
         for node, norm in pairs:
             with graph.inserting_before(norm):
                 made = graph.call_function(group_norm_swish, _arguments(norm))
-            made.meta = dict(node.meta)
+            # Not kept for the next layer, as `group_norm_swish` in a compiled function.
+            made.meta = node.meta | {"recompute": CheckpointPolicy.PREFER_RECOMPUTE}
             node.replace_all_uses_with(made)
             for old in (node, *(u for u in list(norm.users) if u is not node), norm):
                 graph.erase_node(old)

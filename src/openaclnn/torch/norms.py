@@ -17,21 +17,30 @@ from torch.nn import GroupNorm, Module, Sequential
 from .dtypes import NAMES, plain
 from .fused_call import DEVICES, has_hooks
 from .modules import GroupNormSwish
-from .replacement import NO_SILU, Replacement
+from .replacement import NO_SILU, NOT_CALLED, ON_INSTANCE, OTHER, Replacement
 from .rewriting import Pair, fuse, methods, rewritten
-from .source import Source, is_silu, value_of
+from .source import Source, computes_group_norm, is_silu, value_of
 
 LOOPS = ast.For | ast.comprehension
 
 
 def is_norm(module: Any) -> bool:
-    return type(module) is GroupNorm
+    return isinstance(module, GroupNorm) and computes_group_norm(type(module))
+
+
+def is_other_norm(module: Module) -> bool:
+    """A class derived from GroupNorm, of which replace does not know what it computes."""
+    return isinstance(module, GroupNorm) and not (is_norm(module) or type(module) is GroupNormSwish)
+
+
+def _other_class(module: Module) -> str:
+    return f"its class {type(module).__name__}, derived from GroupNorm, {OTHER}"
 
 
 def peculiar(module: Module) -> str | None:
     """What it has that the module or call in its place would not have."""
     if "forward" in vars(module):
-        return "overrides forward on the instance"
+        return ON_INSTANCE
     if has_hooks(module) or any(v for k, v in vars(module).items() if k.endswith("_hooks")):
         return "has hooks"
     held = module._parameters.keys() | module._buffers.keys() | module._modules.keys()
@@ -84,6 +93,9 @@ class Norms:
 
     def run(self) -> None:
         modules = list(self.model.named_modules())
+        for name, module in modules:
+            if is_other_norm(module):
+                self.report.left.setdefault(name, _other_class(module))
         self.names = {id(m): name for name, m in modules if is_norm(m)}
         words = {part for name in self.names.values() for part in name.split(".")}
         if not words:
@@ -95,9 +107,11 @@ class Norms:
                 self._fuse_pairs(name, parent)
         for name, module in self.model.named_modules():
             if is_norm(module) and id(module) not in self.done:
-                self.report.left[name] = self.why.get(id(module), NO_SILU)
+                self.report.left[name] = self.why.get(id(module), NOT_CALLED)
 
     def _fuse_pairs(self, name: str, parent: Sequential) -> None:
+        for norm in filter(is_norm, parent._modules.values()):
+            self.why.setdefault(id(norm), NO_SILU)
         prefix = f"{name}." if name else ""
         for one, other in itertools.pairwise(list(parent._modules)):
             norm, act = parent._modules[one], parent._modules[other]
@@ -109,7 +123,7 @@ class Norms:
                 f"{other} {p}" if (p := peculiar(act)) else self.refusal(norm)
             )
             if "forward" in vars(parent):
-                why = "the module that holds it overrides forward on the instance"
+                why = f"the module that holds it {ON_INSTANCE}"
             why = self.apart.get(id(parent), why)
             if why is not None:
                 self.why[id(norm)] = why
@@ -133,7 +147,7 @@ class _Holder:
         children = [m for m in self.parent._modules.values() if is_norm(m)]
         if "forward" in vars(self.parent):
             for m in children:
-                self.norms.why[id(m)] = "the module that holds it overrides forward on the instance"
+                self.norms.why[id(m)] = f"the module that holds it {ON_INSTANCE}"
             return
         pairs: set[Pair] = set()
         changed: set[str] = set()

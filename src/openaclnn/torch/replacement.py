@@ -7,10 +7,19 @@ import re
 from dataclasses import dataclass, field
 
 NO_SILU = "no SiLU alone takes its result"
-ADVICE = (
-    "If a SiLU follows one of these all the same, call openaclnn.torch.group_norm_swish there, "
-    "use register_replacement for its class, or compile with fuse_pass."
-)
+NOT_CALLED = "no method calls it by name, so what takes its result is unknown"
+OTHER = "may compute something else"
+ON_INSTANCE = "overrides forward on the instance"
+# Texts of reasons, and what to do.
+ADVICE = {
+    (NO_SILU, NOT_CALLED, OTHER): (
+        "If a SiLU follows one of these all the same, call openaclnn.torch.group_norm_swish there, "
+        "use register_replacement for its class, or compile with fuse_pass."
+    ),
+    ("has hooks", ON_INSTANCE): (
+        "Call replace before what adds hooks or sets forward, such as fully_shard or accelerate."
+    ),
+}
 
 
 @dataclass
@@ -23,8 +32,9 @@ class Replacement:
     def __str__(self) -> str:
         lines = _grouped(self.replaced)
         lines += _grouped({k: f"left as it is, because {why}" for k, why in self.left.items()})
-        if any(why.startswith(NO_SILU) for why in self.left.values()):
-            lines.append(ADVICE)
+        for texts, advice in ADVICE.items():
+            if any(text in why for text in texts for why in self.left.values()):
+                lines.append(advice)
         return "\n".join(lines) or "nothing to replace"
 
 

@@ -12,7 +12,7 @@ from torch.nn import Module
 from ..settings import is_unrestricted
 from .modules import ELU, Hardshrink, LeakyReLU
 from .norms import Norms, peculiar, refusal, swish_of
-from .replacement import Replacement
+from .replacement import ON_INSTANCE, Replacement
 
 Make = Callable[[Any], Module | None]
 
@@ -102,5 +102,5 @@ def _why_not(module: Module, wide: bool) -> str | None:
         if wide and type(module) in _NO_FLOAT64:
             return "the model has float64 parameters"
     elif "forward" in vars(module):
-        return "it overrides forward on the instance"
+        return f"it {ON_INSTANCE}"
     return None

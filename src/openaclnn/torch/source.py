@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any
 
 import torch
-from torch.nn import Module, ModuleDict, ModuleList, Sequential
+from torch.nn import GroupNorm, Module, ModuleDict, ModuleList, Sequential
 
-from .fused_call import SILU
+from .fused_call import NORMS, SILU
 
 SIGMOID = {torch.sigmoid, torch.nn.functional.sigmoid}
 CONTAINERS = (ModuleList, Sequential, ModuleDict, list, tuple, dict)
@@ -156,6 +156,27 @@ def computes_silu(value: Any) -> bool:
     if not _is_in(kind, SILU) and _returns_silu(kind.forward if is_module else kind, is_module):
         SILU.add(kind)
     return _is_in(kind, SILU)
+
+
+def computes_group_norm(kind: type) -> bool:
+    """torch's GroupNorm, or a subclass that computes the same, in float32 too (GroupNorm32)."""
+    if kind not in NORMS and kind.__mro__[1] is GroupNorm and kind.__call__ is Module.__call__:
+        own = vars(kind).get("forward")
+        if own is None or _returns_group_norm(own, kind.__name__):
+            NORMS.add(kind)
+    return kind in NORMS
+
+
+def _returns_group_norm(forward: Any, name: str) -> bool:
+    source = source_of(forward) if isinstance(forward, FunctionType) else None
+    if source is None or source.tree.decorator_list or len(source.parameters) != 2:
+        return False
+    self, x = source.parameters
+    body = [ast.unparse(s) for s in source.tree.body if not _is_text(s)]
+    norms = [f"{base}.forward({x}.float())" for base in ("super()", f"super({name}, {self})")]
+    return len(body) == 1 and body[0] in {
+        f"return {norm}.{cast}({x}.dtype)" for norm in norms for cast in ("type", "to")
+    }
 
 
 def _is_in(value: Any, known: set[Any]) -> bool:
