@@ -2,6 +2,7 @@
 // Operators by type name, the interface before aclnn. Implemented: Identity (a copy, with which
 // torch_npu casts formats) and, under torch_npu, those of src/openaclnn/aten/types.txt. All others
 // are refused.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -70,15 +71,18 @@ Status check_recordable(const char* call, aclrtStream handle) {
                             "call an aclnn function instead");
 }
 
+constexpr int kMostTensors = 1 << 16;
+
 Status execute(const char* call, const char* type, int inputs,
                const aclTensorDesc* const* input_descriptions, const aclDataBuffer* const* given,
                int outputs, const aclTensorDesc* const* output_descriptions,
                const aclDataBuffer* const* places, const aclopAttr* attribute, bool writes_shapes,
                aclrtStream stream) {
   Status status = not_null(call, "opType", type);
-  if (status.ok() && (inputs < 0 || outputs < 0)) {
+  if (status.ok() && (inputs < 0 || outputs < 0 || std::max(inputs, outputs) > kMostTensors)) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                "numInputs and numOutputs must be at least 0, but got %d and %d", inputs, outputs);
+                "numInputs and numOutputs must be in [0, %d], but got %d and %d", kMostTensors,
+                inputs, outputs);
   }
   if (status.ok() && inputs > 0) status = not_null(call, "inputDesc", input_descriptions);
   if (status.ok() && inputs > 0) status = not_null(call, "inputs", given);

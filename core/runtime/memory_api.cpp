@@ -44,9 +44,15 @@ aclError release_for(const char* call, const char* argument, void* address, Memo
 
 namespace openaclnn {
 
+constexpr size_t kMostAttributes = 64;  // there are four kinds
+
 Status check_config(const char* call, const aclrtMallocConfig& config) {
   if (config.numAttrs == 0) return {};
   if (Status status = not_null(call, "cfg->attrs", config.attrs); !status.ok()) return status;
+  if (config.numAttrs > kMostAttributes) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "cfg->numAttrs must be at most %zu, but got %zu", kMostAttributes, config.numAttrs);
+  }
   const PinnedContext context = current_context();
   if (!context) return no_context(call);
   for (size_t i = 0; i < config.numAttrs; ++i) {

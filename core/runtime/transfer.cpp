@@ -18,6 +18,8 @@ namespace {
 // About what a core copies in the time of waking a worker.
 constexpr size_t kBriefBytes = 64 << 10;
 
+constexpr size_t kAddressable = size_t{1} << 56;  // of x86-64 with five levels of pages
+
 Status check_limit(const char* call, const char* limit, size_t most, size_t count) {
   if (count <= most) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
@@ -90,6 +92,11 @@ Status check_range(const char* call, const char* argument, const void* address, 
   if (own.unmapped) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                 "nothing is mapped at %s %p, a reserved address", argument, address);
+  }
+  if (own.behind == 0 && count > kAddressable) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "count must be at most %zu, what a process can address, but got %zu", kAddressable,
+                count);
   }
   if (own.behind == 0 || count <= own.behind) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,

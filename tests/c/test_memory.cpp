@@ -119,6 +119,10 @@ void copies() {
               107000,
               "at most 32, the bytes reserved from src to the end of its allocation (the "
               "program asked for 0 of them), but got 40");
+  for (const size_t count : {SIZE_MAX, size_t{1} << 63}) {
+    CHECK_FAILS(aclrtMemcpy(back, SIZE_MAX, bytes, count, ACL_MEMCPY_HOST_TO_HOST), 107000,
+                "what a process can address");
+  }
   CHECK_FAILS(aclrtMemcpy(p, 60, bytes, 97, up), 107000,  // the program's own limit comes first
               "count must be at most destMax, but 97 > 60");
   CHECK_FAILS(aclrtMemset(p, 60, 0, 97), 107000, "count must be at most maxCount, but 97 > 60");

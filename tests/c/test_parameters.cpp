@@ -125,6 +125,9 @@ void configured_memory() {
     CHECK_EQ(aclrtFree(p), 0);
   }
   CHECK_FAILS(make(&broken), 100000, "aclrtMallocWithCfg: cfg->attrs must not be NULL");
+  broken.attrs = attributes;
+  broken.numAttrs = SIZE_MAX;
+  CHECK_FAILS(make(&broken), 100000, "cfg->numAttrs must be at most 64, but got");
   CHECK_EQ(aclrtMallocWithCfg(nullptr, 1, ACL_MEM_MALLOC_HUGE_FIRST, nullptr), 100000);
   CHECK_EQ(aclrtMallocWithCfg(&p, 0, ACL_MEM_MALLOC_HUGE_FIRST, nullptr), 100000);
   attributes[1].value.deviceId = 3;

@@ -102,6 +102,7 @@ void allocate_physical(World& w) {
   if (JUDGE(must_pass_if(!bad), aclrtMallocPhysical, &made, size, &prop, flags)) {
     w.physical.add(made);
     w.serials[made] = run.calls;
+    w.exported.erase(made);
     w.sizes[made] = size;
   }
 }
@@ -110,7 +111,31 @@ void free_physical(World& w) {
   const Pick memory = w.pick(w.physical);
   if (JUDGE(must_pass_if(memory.live), aclrtFreePhysical, memory.handle)) {
     w.physical.kill(memory.handle);
+    w.exported.erase(memory.handle);
   }
+}
+
+// What is mapped stays so (use_mapped); this process cannot import what it exported.
+void share_physical(World& w) {
+  if (!settle(w)) return;
+  const Pick memory = w.pick(w.physical);
+  const uint64_t flags = w.random.chance(80) ? w.random.below(2) : w.random.next() | 2;
+  const bool known = memory.live && w.exported.count(memory.handle) != 0;
+  uint64_t number = 0;
+  if (JUDGE(must_pass_if(memory.live && !known && flags < 2), aclrtMemExportToShareableHandle,
+            memory.handle, ACL_MEM_HANDLE_TYPE_NONE, flags, &number)) {
+    w.exported[memory.handle] = number;
+  }
+  if (w.exported.empty()) return;
+  number = std::next(w.exported.begin(), w.random.below(w.exported.size()))->second;
+  number ^= w.random.chance(50) ? 0 : w.random.next();
+  int32_t process = 1;
+  aclrtDrvMemHandle imported = nullptr;
+  JUDGE(Must::either, aclrtMemSetPidToShareableHandle, number, &process, w.random.below(3));
+  JUDGE(Must::fail, aclrtMemImportFromShareableHandle, number,
+        static_cast<int32_t>(w.random.below(3)), &imported);
+  JUDGE(Must::fail, aclrtMemImportFromShareableHandleV2, &number,
+        static_cast<aclrtMemSharedHandleType>(w.random.below(4)), w.random.below(2), &imported);
 }
 
 void reserve_addresses(World& w) {
@@ -244,11 +269,9 @@ void destroy_mappings(World& w) {
 }
 
 const std::vector<Action> memory_actions = {
-    {1, ask_granularity},   {4, allocate_physical},
-    {3, free_physical},     {3, reserve_addresses},
-    {2, release_addresses}, {6, map_memory},
-    {5, unmap_memory},      {5, use_mapped},
-    {1, free_mapped},       {1, peers},
+    {1, ask_granularity},   {4, allocate_physical}, {3, free_physical}, {1, share_physical},
+    {3, reserve_addresses}, {2, release_addresses}, {6, map_memory},    {5, unmap_memory},
+    {5, use_mapped},        {1, free_mapped},       {1, peers},
 };
 
 }  // namespace fuzz

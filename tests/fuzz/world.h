@@ -37,6 +37,7 @@ struct World {
   std::map<void*, size_t> sizes;                      // of memory, as asked for
   std::map<char*, Mapped> mappings;                   // of physical memory in reservations
   std::map<void*, uint64_t> serials;                  // of physical memory
+  std::map<void*, uint64_t> exported;                 // of physical memory: the number
   std::map<void*, std::vector<const void*>> members;  // of lists
   std::map<void*, const Row*> makers;                 // of executors
   std::map<void*, bool> repeatable;                   // executors
