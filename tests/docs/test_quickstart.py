@@ -42,7 +42,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @each_page
 def test_no_block_is_without_a_test(page):
     titles = ("NumPy", "Python", "PyTorch", NPU_TITLE, "C and C++", "C++", "Your own kernel")
-    titles += ("Install and check", "安装并确认")
+    titles += ("Install and check", "安装并确认", "你自己的 kernel")
     text = page.read_text("utf-8")
     assert text.count("\n```") == sum(section(page, t).count("\n```") for t in titles)
 
