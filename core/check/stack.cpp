@@ -163,7 +163,10 @@ void prepare_stacks() {
 
 Stack stack_here() {
   void* frames[kDepth];
-  return outside(frames, backtrace(frames, kDepth));
+  const int count = backtrace(frames, kDepth);
+  Dl_info info;  // a sanitizer puts its own backtrace before this function
+  const int first = count > 1 && dladdr(frames[0], &info) != 0 && !is_own(info) ? 1 : 0;
+  return outside(frames + first, count - first);
 }
 
 Stack stack_of_fault(void* context) {

@@ -42,7 +42,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @each_page
 def test_no_block_is_without_a_test(page):
     titles = ("NumPy", "Python", "PyTorch", NPU_TITLE, "C and C++", "C++", "Your own kernel")
-    titles += ("Install and check", "安装并确认")
+    titles += ("Install and check", "安装并确认", "你自己的 kernel")
     text = page.read_text("utf-8")
     assert text.count("\n```") == sum(section(page, t).count("\n```") for t in titles)
 
@@ -95,6 +95,6 @@ def test_verify_finds_what_is_wrong_with_the_kernel(tmp_path):
     (tmp_path / "mine.py").write_text(kernel)
     done = run(command, tmp_path)
     assert done.returncode == 1, done.stderr
-    cause = "every wrong element has this in common: x is NaN or exactly where the formula switches"
+    cause = "every wrong element has this in common: x is NaN or exactly at a threshold of the formula"
     assert cause in done.stdout
     assert done.stdout.count("  wrong: ") == 2  # and attributes: no chance resemblances

@@ -112,6 +112,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
         (["library:/no/such.so"], "library:/no/such.so: no such file"),
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
+        ([f"python:{__file__}:no"], f"python:{__file__}:no cannot be loaded: no function no; "),
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),

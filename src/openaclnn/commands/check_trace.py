@@ -70,11 +70,22 @@ def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
     return reports
 
 
-def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int) -> str:
+def aten_hint(command: str, ended: int, aten: bool) -> str:
+    """What helps when the loader misses a symbol or a library."""
+    if ended != NOT_FOUND or aten:
+        return ""
+    return f"; with operators that ATen computes, use  openaclnn {command} --aten"
+
+
+def summary(
+    words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int, aten: bool
+) -> str:
     """The last lines; the library itself prints the number of mistakes."""
     by_signal = f"ended by signal {-ended}" if ended < 0 else ""
     if mistakes:
         return by_signal
+    if called and (hint := aten_hint("check", ended, aten)):
+        return f"ended with status {ended}: no mistakes until then{hint}"
     if called:
         return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
     why = (
@@ -82,7 +93,8 @@ def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, 
         if loaded
         else f"{words[0]} did not load openaclnn"
     )
-    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {why}"
+    hint = aten_hint("check", ended, aten)
+    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {why}{hint}"
 
 
 def appended(path: str, text: str) -> str | None:
@@ -133,7 +145,14 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
         status = arguments.exit_code or status
     elif not called and status == 0 and arguments.exit_code != 0:
         status = NOTHING_CHECKED
-    said = summary(words, loaded=loaded, called=called, mistakes=len(reports), ended=ended)
+    said = summary(
+        words,
+        loaded=loaded,
+        called=called,
+        mistakes=len(reports),
+        ended=ended,
+        aten=arguments.aten,
+    )
     document = {"program": words, "status": status, "checked": called, "reports": reports}
     try:
         if arguments.json is not None:
@@ -170,6 +189,8 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
         return refuse("trace", error)
     variables = environment(os.environ, root)
     variables["LD_PRELOAD"] = preloaded(variables, root)
+    asan = [variables.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]  # it comes after these
+    variables["ASAN_OPTIONS"] = ":".join(filter(None, asan))
     for variable, path in (("TEXT", arguments.text), ("JSON", arguments.output)):
         variables[f"OPENACLNN_TRACE_{variable}"] = str(Path(path).absolute()) if path else ""
     words = arguments.program
@@ -179,12 +200,8 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
         found = starts(words, variables)
         ended = run_beside("trace", words, variables)
         if found and not seen.exists():
-            lacks = ended == NOT_FOUND and not arguments.aten  # of the loader: a symbol or library
-            hint = "; with operators that ATen computes, use  openaclnn trace --aten"
-            print(
-                f"openaclnn trace: {words[0]} made no call of acl{hint if lacks else ''}",
-                file=sys.stderr,
-            )
+            hint = aten_hint("trace", ended, arguments.aten)
+            print(f"openaclnn trace: {words[0]} made no call of acl{hint}", file=sys.stderr)
         lost = Path(marks, "seen.lost").exists()  # the library has said which file
     return as_shell(ended) or (NOT_WRITTEN if lost else 0)
 

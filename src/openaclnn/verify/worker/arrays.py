@@ -91,7 +91,10 @@ class Function:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
-        self.call = getattr(module, name)
+        if not callable(call := getattr(module, name, None)):
+            own = [n for n, f in vars(module).items() if inspect.isfunction(f)]
+            raise LookupError(f"no function {name}; there is {', '.join(own) or 'none'}")
+        self.call = call
         libraries = {"torch": "torch", "triton": "torch", "jax": "jax"}
         known = [kind for name, kind in libraries.items() if name in sys.modules]
         self.kind = known[0] if known else "numpy"
@@ -210,7 +213,8 @@ def main() -> int:
     try:
         function = Function(sys.argv[3], sys.argv[4])
     except BaseException as error:
-        send({"broken": f"{type(error).__name__}: {' '.join(str(error).split())[:SHOWN]}"})
+        kind = "" if type(error) is LookupError else f"{type(error).__name__}: "  # ours
+        send({"broken": f"{kind}{' '.join(str(error).split())[:SHOWN]}"})
         return 1
     send({"ready": True, "kind": function.kind, "parameters": function.parameters()})
     arenas = Arenas(HostMemory())  # type: ignore[arg-type]  # what it calls of a Library
