@@ -68,7 +68,7 @@ MISTAKES = [
     ("310P", "'aclnnCelu', f32(2), 1.0, out(2)", 561003,
      f"the product must be {TITLES['910']}, {TITLES['A2']} or {TITLES['A3']}, but is {{}}"),
     ("A2", "'aclnnBucketize', f32(2), f32(2), False, False, out(2, dtype='int64')", 561003,
-     "no product has this function; OPENACLNN_PRODUCT=any computes it, but the product is {}"),
+     "only Ascend 950 has this function; OPENACLNN_PRODUCT=any computes it, but the product is {}"),
 ]  # fmt: skip
 # What is easily taken for a mistake: dims of one element, placeholders, scalars of any dtype.
 ACCEPTED = [

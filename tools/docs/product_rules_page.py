@@ -34,7 +34,7 @@ Refused are functions that a product lacks (561003), and dtypes, ranks and gaps 
 LACKING = """
 ## Functions that a product lacks
 
-Of the functions that ATen computes. No product has those of the last line; `any` computes them.
+Of the functions that ATen computes. Ascend 950 alone has those of the last line; `any` takes them.
 
 | product | lacks | functions |
 | --- | --- | --- |

@@ -163,7 +163,10 @@ at::ScalarType scalar_type(int64_t acl_dtype) {
   for (const auto& [acl, torch] : kDtypes) {
     if (acl == acl_dtype) return torch;
   }
-  throw Refusal(c10::str("aclDataType ", acl_dtype, " has no torch dtype"), Reason::wrong_dtype);
+  const bool newer = acl_dtype >= ACL_HIFLOAT8 && acl_dtype <= ACL_FLOAT4_E1M2;
+  throw Refusal(c10::str("aclDataType ", acl_dtype,
+                         newer ? " exists on Ascend 950 only" : " has no torch dtype"),
+                Reason::wrong_dtype);
 }
 
 aclDataType acl_dtype(at::ScalarType dtype) {

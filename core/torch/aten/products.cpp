@@ -81,8 +81,8 @@ void check_product(const Call& call, int product) {
     for (int i = 0; i < product_count; ++i) {
       if ((own.products >> i & 1) != 0) having.emplace_back(products[i].title);
     }
-    throw Refusal(having.empty() ? c10::str("no product has this function; OPENACLNN_PRODUCT=any "
-                                            "computes it, but the product is ",
+    throw Refusal(having.empty() ? c10::str("only Ascend 950 has this function; OPENACLNN_PRODUCT="
+                                            "any computes it, but the product is ",
                                             products[product].title)
                                  : c10::str("the product must be ", listed(having, "or"),
                                             ", but is ", products[product].title),
