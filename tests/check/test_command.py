@@ -74,10 +74,10 @@ def test_json_has_consequences_under_their_cause(programs):
 def test_a_program_that_never_calls_the_library():
     """It is not peace."""
     importing = (sys.executable, "-c", "import openaclnn")
-    for words in (("true",), importing):
+    for words, who in ((("true",), "true"), (importing, "the program")):
         done = openaclnn_command("check", *words)
         assert done.returncode == NOTHING_CHECKED
-        assert done.stderr.startswith(f"openaclnn check: nothing was checked: {words[0]} ")
+        assert done.stderr.startswith(f"openaclnn check: nothing was checked: {who} ")
         assert openaclnn_command("check", "--exit-code", "0", *words).returncode == 0
     done = openaclnn_command("check", "false")
     assert (done.returncode, "nothing was checked" in done.stderr) == (1, True)
