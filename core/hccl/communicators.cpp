@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators and their work as tasks of streams. The calling thread
-// does not wait, so ranks may call two communicators in different orders; failures are the
-// stream's.
+// Communicators and their work as tasks of streams. The calling thread does not wait, so ranks may
+// call two communicators in different orders; failures are the stream's.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -72,8 +72,7 @@ Status export_memory(const char* call, void* address, size_t size, bool any_proc
 }  // namespace
 
 aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags) {
-  constexpr const char* call = "aclrtIpcMemGetExportKey";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtIpcMemGetExportKey", [&](const char* call) {
     constexpr uint64_t kAny = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
     std::string text;
     Status status = not_null(call, "devPtr", devPtr, ObjectKind::device_memory);
@@ -81,29 +80,24 @@ aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t le
     if (status.ok()) status = synchronize_device(call, Deadline());  // nobody writes meanwhile
     if (status.ok()) status = export_memory(call, devPtr, size, flags == kAny, &text);
     if (status.ok()) std::strcpy(key, text.c_str());
-    return status.code();
+    return status;
   });
 }
 
 aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
-  constexpr const char* call = "aclrtIpcMemSetImportPid";
-  if (Status null = not_null(call, "key", key); !null.ok()) return null.code();
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtIpcMemSetImportPid", [&](const char* call) {
+    if (Status null = not_null(call, "key", key); !null.ok()) return null;
     SharedMemory& all = SharedMemory::get();
     std::lock_guard lock(all.mutex);
     const auto found = all.exported.find(key);
-    if (found != all.exported.end()) {
-      return list_processes(call, *found->second.file, pid, num).code();
-    }
+    if (found != all.exported.end()) return list_processes(call, *found->second.file, pid, num);
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
-                "this process did not export key; call aclrtIpcMemGetExportKey first")
-        .code();
+                "this process did not export key; call aclrtIpcMemGetExportKey first");
   });
 }
 
 aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
-  constexpr const char* call = "aclrtIpcMemImportByKey";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtIpcMemImportByKey", [&](const char* call) {
     Status status = not_null(call, "devPtr", devPtr);
     if (status.ok() && flags > ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
       status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
@@ -112,42 +106,38 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
     std::shared_ptr<SharedFile> file;
     if (status.ok() && !current_context()) status = no_context(call);
     if (status.ok()) status = SharedFile::open(call, key, &file);
-    if (!status.ok()) return status.code();
+    if (!status.ok()) return status;
     SharedMemory& all = SharedMemory::get();
     std::lock_guard lock(all.mutex);
     if (all.imported.count(key) != 0) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
-                  "this process has imported key already; call aclrtIpcMemClose first")
-          .code();
+                  "this process has imported key already; call aclrtIpcMemClose first");
     }
     void* const address = file->map(nullptr);
     if (address == nullptr) {
       return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
-                  "the system does not map the shared memory")
-          .code();
+                  "the system does not map the shared memory");
     }
-    note_imported(address, file->header().size);
+    note_imported(address, file->size());
     all.imported[key] = {file, address};
     *devPtr = address;
-    return ACL_SUCCESS;
+    return status;
   });
 }
 
 aclError aclrtIpcMemClose(const char* key) {
-  constexpr const char* call = "aclrtIpcMemClose";
-  if (Status null = not_null(call, "key", key); !null.ok()) return null.code();
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtIpcMemClose", [&](const char* call) {
+    if (Status null = not_null(call, "key", key); !null.ok()) return null;
     SharedMemory& all = SharedMemory::get();
     std::lock_guard lock(all.mutex);
     if (const auto found = all.imported.find(key); found != all.imported.end()) {
       forget_imported(found->second.address);
-      munmap(found->second.address, found->second.file->header().size);
+      munmap(found->second.address, found->second.file->size());
       all.imported.erase(found);
-      return ACL_SUCCESS;
+      return Status();
     }
-    if (all.exported.erase(key) > 0) return ACL_SUCCESS;  // the memory stays until it is freed
+    if (all.exported.erase(key) > 0) return Status();  // the memory stays until it is freed
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
-                "this process neither exported nor imported key")
-        .code();
+                "this process neither exported nor imported key");
   });
 }

@@ -77,6 +77,7 @@ Status export_handle(const char* call, const void* handle, uint64_t flags, uint6
 Status allow_processes(const char* call, uint64_t number, const int32_t* processes, size_t count) {
   std::shared_ptr<SharedFile> file;
   if (Status status = SharedFile::open(call, number, &file); !status.ok()) return status;
+  const auto lock = lock_mappings();
   if (file->is_own()) return list_processes(call, *file, processes, count);
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
               "this process did not export shareableHandle; call "
@@ -89,7 +90,7 @@ Status import_handle(const char* call, uint64_t number, int32_t device, aclrtDrv
   if (status.ok()) status = check_device(call, "deviceId", device);
   if (status.ok()) status = SharedFile::open(call, number, &file);
   if (!status.ok()) return status;
-  const size_t size = file->header().size;
+  const size_t size = file->size();
   if (file->is_own() || size == 0 || size % kGranularity != 0) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call, "shareableHandle %s",
                 file->is_own() ? "is of this process: map the handle that it was exported from"

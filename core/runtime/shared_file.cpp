@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -78,7 +79,7 @@ SharedFile::~SharedFile() {
 bool SharedFile::is_own() const { return header_->owner == getpid(); }
 
 void* SharedFile::map(void* address) const {
-  void* found = mmap(address, header_->size, PROT_READ | PROT_WRITE,
+  void* found = mmap(address, size_, PROT_READ | PROT_WRITE,
                      MAP_SHARED | (address == nullptr ? 0 : MAP_FIXED), file_, kSharedPage);
   return found == MAP_FAILED ? nullptr : found;
 }
@@ -160,12 +161,14 @@ Status check_export(const char* call, const char* key, size_t length, uint64_t f
 Status list_processes(const char* call, SharedFile& file, const int32_t* processes, size_t count) {
   if (Status null = not_null(call, "pid", processes); !null.ok()) return null;
   SharedHeader& header = file.header();
-  if (count == 0 || count > kMostProcesses - header.processes) {
+  const size_t known = std::min<size_t>(header.processes, kMostProcesses);
+  if (count == 0 || count > kMostProcesses - known) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                "num must be in [1, %zu], but got %zu", kMostProcesses - header.processes, count);
+                "the number of processes must be in [1, %zu], but got %zu", kMostProcesses - known,
+                count);
   }
-  for (size_t i = 0; i < count; ++i) header.listed[header.processes + i] = processes[i];
-  header.processes += static_cast<uint32_t>(count);
+  for (size_t i = 0; i < count; ++i) header.listed[known + i] = processes[i];
+  header.processes = static_cast<uint32_t>(known + count);
   return {};
 }
 

@@ -47,6 +47,7 @@ class SharedFile {
 
   SharedHeader& header() const { return *header_; }
   const std::string& key() const { return key_; }
+  size_t size() const { return size_; }  // behind the header
   // 22 bits of the process, 20 of the file descriptor, 22 of the token; 0: does not fit.
   uint64_t number() const;
   bool is_own() const;  // made by this process
@@ -55,10 +56,11 @@ class SharedFile {
 
  private:
   SharedFile(int file, SharedHeader* header, std::string key)
-      : file_(file), header_(header), key_(std::move(key)) {}
+      : file_(file), header_(header), key_(std::move(key)), size_(header->size) {}
   const int file_;
   SharedHeader* const header_;
   const std::string key_;
+  const size_t size_;  // other processes can write the header's
 };
 
 // Checks the arguments of a call that exports: room for the key, flags 0 or `any_process`.

@@ -14,6 +14,7 @@ from tests.abi.test_symbols import exports
 
 import openaclnn
 from openaclnn.aten.prototypes import headers
+from openaclnn.commands.programs import explanations
 
 TABLE = Path(__file__).with_name("client_names.txt")
 EXAMPLES = 1001
@@ -49,6 +50,16 @@ def test_most_examples_find_their_functions():
     """A file that calls two missing functions counts twice."""
     lacking = re.findall(r"^- (\d+) ", TABLE.read_text(encoding="utf-8"), re.M)
     assert EXAMPLES - sum(map(int, lacking)) >= 876
+
+
+def test_missing_headers_are_explained(tmp_path):
+    """`openaclnn cc` says of each why it is missing."""
+    missing = re.findall(r"^- ([\w/]+\.h)$", TABLE.read_text(encoding="utf-8"), re.M)
+    source = tmp_path / "program.cpp"
+    source.write_text("".join(f'#include "{name}"\n' for name in missing), encoding="utf-8")
+    sentences = explanations([str(source)], openaclnn.home(), aten=True)
+    assert len(missing) >= 8
+    assert {sentence.split()[0] for sentence in sentences} == set(missing)
 
 
 if __name__ == "__main__":

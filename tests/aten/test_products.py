@@ -70,8 +70,16 @@ MISTAKES = [
     ("A2", "'aclnnBucketize', f32(2), f32(2), False, False, out(2, dtype='int64')", 561003,
      "only Ascend 950 has this function; OPENACLNN_PRODUCT=any computes it, but the product is {}"),
 ]  # fmt: skip
-# What is easily taken for a mistake: dims of one element, placeholders, scalars of any dtype.
+KEYS = "[np.ones((1, 4, 16), 'float16')[:, ::2]]"
+# What is easily taken for a mistake: dims of one element, placeholders, scalars of any dtype, views
+# of keys and values.
 ACCEPTED = [
+    (
+        "A2",
+        f"'aclnnFusedInferAttentionScoreV2', np.ones((1, 2, 16), 'float16'), {KEYS}, {KEYS}, "
+        "*[None] * 21, 1, 1.0, 9, 9, 'BSH', 0, 0, 0, 0, 0, False, 0, 0, "
+        "np.ones((1, 2, 16), 'float16'), None",
+    ),
     ("A2", "'aclnnIndex', f32(2, 3), [f32(0), i64(1, 0)], out(2, 2)"),
     ("910", "'aclnnAdd', f32(2), f32(2), 1, out(2)"),
     ("A2", "'aclnnAdd', bf16(2), bf16(2), 1.5, bf16(2)"),
