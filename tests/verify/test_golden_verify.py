@@ -59,6 +59,7 @@ MISTAKES = {
                             "when the output has the wrong shape, which must be refused"),
     "accepts every dtype": ("if (p.x.dataType != ACL_FLOAT ||", "if (0 &&", None,
                             "has the wrong dtype, which must be refused"),
+    "overflows": ("x[k * step] - most", "x[k * step] - 0 * most", "wrong", "with values large: "),
     "wrong status": ("161002, \"out must", "161001, \"out must", "status",
                      "when the output has the wrong shape, which must be refused"),
     "writes the size first": ("  Plan p;\n", "  Plan p;\n  *workspaceSize = 0;\n", "refusal",

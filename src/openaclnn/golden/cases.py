@@ -31,6 +31,10 @@ SCALARS = (0, 2, -0.5)
 OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
                 "triangular_solve"}  # fmt: skip
 SHARE = 0.1  # of special values
+# exp of these overflows in FLOAT unless the maximum is subtracted.
+OF_EXPONENTIALS = {"_softmax", "_log_softmax", "logsumexp", "softmax_by_type",
+                   "log_softmax_by_type", "scaled_masked_softmax"}  # fmt: skip
+LARGE = 100.0
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan)
 
 
@@ -82,6 +86,8 @@ class GoldenCase(Case):
         if self.values == "special":
             where = rng.random(x.shape) < SHARE
             x[where] = rng.choice(SPECIAL, np.count_nonzero(where)).astype(x.dtype)
+        if self.values == "large":
+            x *= x.dtype.type(LARGE)
         return along_a_dim(x, self.layout)
 
     def as_data(self) -> dict[str, Any]:
@@ -156,6 +162,8 @@ def _kinds(known: list[Sample], main: Sample) -> Iterator[Kind]:
     yield from (Kind(main, layout=name) for name in CASE_LAYOUTS if name not in left_out)
     if _may_be_special(main):
         yield Kind(main, values="special")
+    if main.row.op in OF_EXPONENTIALS:
+        yield Kind(main, values="large")
     yield from (Kind(other, changed=changed) for other, changed in _varied(main))
     if alias := alias_of(main):
         yield from (Kind(main, layout=name, alias=alias) for name in ("contiguous", "transposed"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ..reference.patterns import ALL_SUCH, IN_COMMON, common, sentence
 from .explanations import known
 from .overall import complete, likely
-from .patterns import DIVISIONS, EVERY, NEVER, of_case
+from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
@@ -151,8 +151,8 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     if not r.parts or (r.status == FAILED and r.kind != "wrong"):
         return r
     part = r.parts[division][i]
-    known = {"patterns": part.patterns, "wrong": part.wrong, "size": part.size}
-    return replace(r, status=FAILED if part.wrong else PASSED, **known)
+    status = FAILED if part.wrong else PASSED
+    return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -197,6 +197,11 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             others_left += group  # too few to have a cause that is more than chance
         else:
             found.append(Finding(tuple(group), cause))
+    for text in dict.fromkeys(of_values(r.case) for r in others_left):
+        group = [r for r in others_left if of_values(r.case) == text]
+        if len(group) == total[text] and group[0].case.values != usual.values:
+            found.append(Finding(tuple(group), text))  # all that have these values
+            others_left = [r for r in others_left if r not in group]
     if others_left:
         found.append(Finding(tuple(others_left), OTHER if found else ""))
     return found

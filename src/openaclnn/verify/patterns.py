@@ -31,6 +31,7 @@ DIVISIONS = (
 # What a name of values does not say.
 VALUES = {
     "special": ": zeros, infinities, NaN, subnormals, ends of ranges",
+    "large": ": the exponentials of some overflow",
     "mixed": ": a quarter of them special",
     "every": ": all bit patterns of the dtype",
     "bits": ": any bit patterns",
@@ -102,7 +103,11 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
     yield from of_place(case)
     yield from of_layout(case)
     yield from of_shapes(case.shapes)
-    yield f"with values {case.values}{VALUES.get(case.values, '')}"
+    yield of_values(case)
+
+
+def of_values(case: Case) -> str:
+    return f"with values {case.values}{VALUES.get(case.values, '')}"
 
 
 def of_place(case: Case) -> Iterator[str]:

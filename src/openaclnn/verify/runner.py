@@ -174,8 +174,8 @@ class Runner:
             worst = worst_of_all(judged) if self._profiles else ()
             size = sum(output.got.size for output, _ in judged)
             by_input = parts(case, judged[0][0], None) if judged else ()
-            measured = (error, unit, worst, seconds, profiles)
-            return Result(case, provider, PASSED, "", "", *measured, size=size, parts=by_input)
+            passed = Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
+            return replace(passed, size=size, parts=by_input)
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"
