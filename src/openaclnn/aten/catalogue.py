@@ -48,7 +48,9 @@ REFUSED = {
         ("infer_attention", "infer_attention_v2", "infer_attention_v3", "infer_attention_v4"),
         "keys and values of 16 bits, FLOAT, INT8 and INT4",
     ),
-    "infer_attention_v5": "keys and values of 16 bits, FLOAT, INT8 and INT4; pseType 0, no start indices",
+    "infer_attention_v5": (
+        "keys and values of 16 bits, FLOAT, INT8 and INT4; pseType 0, no start indices"
+    ),
     **dict.fromkeys(
         ("scatter_pa_cache", "scatter_pa_kv_cache"), "cacheMode Norm and PA_NZ; nothing compressed"
     ),
