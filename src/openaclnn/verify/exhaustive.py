@@ -24,12 +24,12 @@ from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .cases import BadCase, Case
 from .explanations import Cause, known
-from .patterns import Pattern
+from .patterns import Part, Pattern
 from .profile import Curve, Profile
 from .provider import Provider
 from .runner import Result, Runner
 
-SCHEMA = "openaclnn-verify-exhaustive-2"
+SCHEMA = "openaclnn-verify-exhaustive-3"
 CHUNK = 1 << 22  # patterns of a call
 PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 
@@ -149,6 +149,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept["worst"] = [asdict(element) for element in result.worst]
     kept["profiles"] = [asdict(profile) for profile in result.profiles]
     kept["patterns"] = [asdict(pattern) for pattern in result.patterns]
+    kept["parts"] = [[asdict(part) for part in pair] for pair in result.parts]
     kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
 
@@ -161,6 +162,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         for p in data["profiles"]
     )
     kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
+    kept["parts"] = tuple(tuple(map(_part, pair)) for pair in data["parts"])
     kept["untaken"] = tuple(data["untaken"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
@@ -169,6 +171,10 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         if str(defect.number) in elements
     )
     return Result(case, **kept)
+
+
+def _part(data: Mapping[str, Any]) -> Part:
+    return Part(**{**data, "patterns": tuple(Pattern(**p) for p in data["patterns"])})
 
 
 def _element(data: Mapping[str, Any]) -> Element:
