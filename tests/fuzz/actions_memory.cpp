@@ -129,9 +129,9 @@ void share_physical(World& w) {
   if (w.exported.empty()) return;
   number = std::next(w.exported.begin(), w.random.below(w.exported.size()))->second;
   number ^= w.random.chance(50) ? 0 : w.random.next();
-  int32_t process = 1;
+  int32_t processes[2] = {1, 2};
   aclrtDrvMemHandle imported = nullptr;
-  JUDGE(Must::either, aclrtMemSetPidToShareableHandle, number, &process, w.random.below(3));
+  JUDGE(Must::either, aclrtMemSetPidToShareableHandle, number, processes, w.random.below(3));
   JUDGE(Must::fail, aclrtMemImportFromShareableHandle, number,
         static_cast<int32_t>(w.random.below(3)), &imported);
   JUDGE(Must::fail, aclrtMemImportFromShareableHandleV2, &number,
