@@ -13,7 +13,7 @@ ON_INSTANCE = "overrides forward on the instance"
 # Texts of reasons, and what to do.
 ADVICE = {
     (NO_SILU, NOT_CALLED, OTHER): (
-        "If a SiLU follows one of these all the same, call openaclnn.torch.group_norm_swish there, "
+        "If a SiLU follows one of these directly, call openaclnn.torch.group_norm_swish there, "
         "use register_replacement for its class, or compile with fuse_pass."
     ),
     ("has hooks", ON_INSTANCE): (
