@@ -60,7 +60,7 @@ def test_refusals(found):
     assert "BFLOAT16" in on_910["sentence"]
     assert headline(found) == (
         "bad",
-        "910 refuses 1 call of 1 function; A2 accepts every call, nothing falls back to the CPU",
+        "910 refuses 1 call of 1 function; A2 accepts every call, no fallback to the CPU seen",
     )
 
 

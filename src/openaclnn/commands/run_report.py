@@ -188,7 +188,7 @@ def headline(found: Mapping[str, Any]) -> tuple[str, str]:
         "; ".join(verdict_text(product, rows) for product, rows in found["products"].items()),
         f"{plural(fallbacks, 'operator')} {'falls' if fallbacks == 1 else 'fall'} back to the CPU"
         if fallbacks
-        else "nothing falls back to the CPU",
+        else "no fallback to the CPU seen",
     ]
     verdict = "bad" if refusals else "none" if fallbacks else "good"
     return verdict, ", ".join(parts)
