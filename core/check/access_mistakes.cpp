@@ -97,14 +97,16 @@ bool moves_nothing(const State& state, const std::vector<Access>& accesses) {
     return std::strcmp(access.call, "aclnnConstantPadNd") == 0 ||
            std::strcmp(access.call, "aclnnInplaceCopy") == 0;
   };
+  const auto is_source = [](const Access& access) { return access.read && !access.written; };
   const auto is_unwritten = [&](const Access& access) {
-    if (!access.read || access.written) return true;
+    if (!is_source(access)) return true;
     const Missing missing = access.view != nullptr
                                 ? state.initialised.missing(*access.view)
                                 : state.initialised.missing(access.low, access.high);
     return missing.count > 0 && missing.count == missing.of;
   };
   return !accesses.empty() && is_move(accesses.front()) &&
+         std::any_of(accesses.begin(), accesses.end(), is_source) &&
          std::all_of(accesses.begin(), accesses.end(), is_unwritten);
 }
 

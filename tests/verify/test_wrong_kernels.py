@@ -44,6 +44,8 @@ IN_NUMPY = {
                    r"^only with lambd = 0\.001, 0\.1 or 0\.5 "),
     "keeps -0": ("np.abs(wide) <= max(lambd, 0), 0", "np.abs(wide) <= max(lambd, 0), "
                  "np.where(wide == 0, wide, 0)", "wrong", "x is -0; all such elements are wrong"),
+    "lambd of NaN is 0": ("max(lambd, 0)", "np.fmax(lambd, 0)", "wrong",
+                          r"x is -0; .*, only with lambd = nan \(\d+ of \d+ such cases\)$"),
     "NaN becomes 0": ("np.abs(wide) <= max(lambd, 0)", "~(np.abs(wide) > max(lambd, 0))", "wrong",
                       "x is NaN; all such elements are wrong"),
 }  # fmt: skip

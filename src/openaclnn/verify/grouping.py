@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..reference.patterns import ALL_SUCH, IN_COMMON, common, sentence
 from .explanations import known
-from .overall import complete, likely
+from .overall import complete, likely, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
@@ -183,6 +183,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             wrong, matching = sum(r.wrong for r in group), sum(_matching(r)[text] for r in group)
             never = text != NEVER and all(NEVER in _matching(r) for r in group)
             cause = sentence(text, wrong, matching, never)
+            if where := rare_values(group, good):
+                cause += f", {where}"
         else:
             group = [r for r in left if text in texts[id(r)]]
             passes, n = passed[text], total[text]

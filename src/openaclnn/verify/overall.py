@@ -39,6 +39,22 @@ def likely(failed: Sequence[Result], passed: Sequence[Result]) -> str:
     )
 
 
+def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+    """The values of an attribute that all failed cases have, at most half of all cases have, and
+    not by chance; the rarest, "" if none."""
+    fair = [r for r in passed if r.size]
+    every, found = len(failed) + len(fair), []
+    for name in failed[0].case.attributes:
+        bad = list(dict.fromkeys(_key(r.case.attributes[name]) for r in failed))
+        good = Counter(_key(r.case.attributes[name]) for r in fair)
+        passes = sum(good[v] for v in bad)
+        share = (len(failed) + passes) / every
+        if share <= 0.5 and share ** len(failed) <= CHANCE:
+            others = [v for v in good if v not in bad]
+            found.append((passes, _counted(_named(name, bad, others), len(failed), passes)))
+    return min(found, default=(0, ""))[1]
+
+
 def _counted(text: str, failed: int, passed: int) -> str:
     share = f" ({failed:,} of {failed + passed:,} such cases)" if passed else ""
     return f"only {text}{share}"
@@ -107,14 +123,18 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
 
 
 def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
-    """One that all failures share, and a second that separates what is left."""
+    """What all failures share, and an attribute that separates what is left. Attributes that the
+    cases always set together are named together."""
     first = failed[0].case.attributes
+    shared: dict[tuple[bool, ...], list[str]] = {}  # by which of the passed cases have the value
     for name, value in first.items():
-        if not all(_key(r.case.attributes[name]) == _key(value) for r in failed):
-            continue
-        same = [r for r in passed if _key(r.case.attributes[name]) == _key(value)]
-        if len(same) < len(passed) and (second := _attributes(failed, same, share)):
-            return f"with {name} = {short(value)}, {second}"
+        if all(_key(r.case.attributes[name]) == _key(value) for r in failed):
+            same = tuple(_key(r.case.attributes[name]) == _key(value) for r in passed)
+            shared.setdefault(same, []).append(f"{name} = {short(value)}")
+    for same, texts in shared.items():
+        left = [r for r, is_same in zip(passed, same, strict=True) if is_same]
+        if len(left) < len(passed) and (second := _attributes(failed, left, share)):
+            return f"with {' and '.join(texts)}, {second}"
     return ""
 
 
