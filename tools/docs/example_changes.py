@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs" / "contribute").glob("add_*.md"))
 WRONG = ("falling_exp(x[i] - most) / sum[0]", "falling_exp(x[i] - most) / sum[0] * (1 + 3e-7)")
-FUZZ_SECONDS = "6"
+FUZZ_SECONDS = "12"
 TIMEOUT = 1200  # seconds for one command
 
 
