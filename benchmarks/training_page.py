@@ -41,21 +41,19 @@ oneDNN.
 measures nothing else. `with weights` adds the weights and AdamW's moments on both sides, as in a whole training run. \
 `replace` saves memory that autograd keeps: torch keeps the inputs of GroupNorm and of SiLU, openaclnn the input of the \
 pair and the statistics.
-* Compiled: `torch.compile` itself makes one kernel of GroupNorm and SiLU, and computes their result again in the \
-backward pass instead of keeping it for the next convolution. So does openaclnn, by a checkpoint around the operator; \
-the compiled rows were measured before, when it kept the result. Since then the compiled UNet (channels_last) takes \
-32 MiB in fp32 and 20 in bf16, where torch takes 42 and 27 and `replace` took 41 and 23, in the same time. A compiled \
-UNet2DModel (fp32, channels_last) keeps 93 MiB for the backward pass where torch keeps 118, but its peak is 139 MiB \
-(before: 141) to torch's 126: in large graphs Inductor takes the later results of an operator only when the backward \
-pass ends, dgamma and dbeta here, and holds the first one, dx, until then. The limit `if both took no time` is that of the eager step.
+* Compiled: `torch.compile` makes one kernel of GroupNorm and SiLU and computes their result again in the backward pass, \
+and so does openaclnn since 27 November, by a checkpoint; the compiled rows above are older. Peaks since then, in MiB, \
+channels_last, as torch / before / now: UNet in fp32 42 / 41 / 32, in bf16 27 / 23 / 20; UNet2DModel in fp32 126 / 141 / 139. \
+In that large graph Inductor holds the gradients of the inputs until the backward pass ends. The limit \
+`if both took no time` is that of the eager step.
 * `losses differ by` is the largest distance between the two loss curves at a step, relative to the loss. The two \
 models round in different places: torch rounds once more between GroupNorm and SiLU, and adds in another order.
 
 `UNet` ([benchmarks/unet.py](../../benchmarks/unet.py)) has residual blocks and attention; the other models are diffusers', \
 with their default blocks and fewer channels ([benchmarks/models.py](../../benchmarks/models.py)). In \
 UNet2DConditionModel, attention and feed-forward layers at the full resolution take most of the time and memory: \
-in bf16, contiguous, attention takes 64% of a step's time and the pairs 1.3%, of which `replace` saves two fifths (87 to \
-50 ms by the profiler), so that its ratios there are noise around 1.01. A step \
+in bf16, contiguous, attention takes 64% of a step's time and the pairs 1.3%, of which `replace` saves two fifths, \
+so that its ratios there are noise around 1.01. A step \
 is forward, backward and AdamW, in CPU time if there is one thread.
 
 {measured}
