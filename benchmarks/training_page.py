@@ -26,7 +26,7 @@ TEXT = """\
 `openaclnn.torch.replace(model)` makes one call of each GroupNorm and the SiLU after it \
 ([what it finds](../howto/pytorch.md#in-an-existing-model)). On a CPU with one thread, a training step gains most in bf16 with \
 channels_last; in fp32 expect less memory rather than speed. A compiled \
-step gains speed; of memory a small UNet needs less and diffusers' UNets more. [On a GPU](performance_gpu.md) large models gain memory. It depends on how much \
+step of UNet2DModel gains speed; of memory a small UNet needs less and diffusers' UNets more. [On a GPU](performance_gpu.md) large models gain memory. It depends on how much \
 of a step the two are:
 
 {summary}
