@@ -13,6 +13,15 @@ from tests.trace_format import check_trace
 pytestmark = NEEDS_COMPILER
 
 
+def events_of(tmp_path, program):
+    """The trace of a C++ program."""
+    source, out = tmp_path / "program.cpp", tmp_path / "trace.json"
+    source.write_text(program)
+    done = command("trace", "-o", str(out), str(built(tmp_path, source)))
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
 def test_trace_file(two_streams, tmp_path):
     out, text = tmp_path / "trace.json", tmp_path / "trace.txt"
     done = command("trace", "-o", str(out), "--text", str(text), str(two_streams))
@@ -113,12 +122,7 @@ int main() {
 
 
 def test_tasks_beyond_copies_and_operators(tmp_path):
-    source = tmp_path / "tasks.cpp"
-    source.write_text(TASKS)
-    out = tmp_path / "trace.json"
-    done = command("trace", "-o", str(out), str(built(tmp_path, source)))
-    assert done.returncode == 0, done.stderr
-    events = json.loads(out.read_text())
+    events = events_of(tmp_path, TASKS)
     work = {e["name"]: e["args"] for e in events if e["ph"] == "X" and e["pid"] == 2}
     names = ("aclrtReduceAsync", "aclrtLaunchHostFunc", "aclrtValueWrite")
     assert {*names, "aclrtWaitAndResetNotify"} <= set(work)
@@ -192,12 +196,7 @@ int main() {
 
 
 def test_a_replay_has_the_arguments_of_the_capture(tmp_path):
-    source = tmp_path / "replayed.cpp"
-    source.write_text(REPLAYED)
-    out = tmp_path / "trace.json"
-    done = command("trace", "-o", str(out), str(built(tmp_path, source)))
-    assert done.returncode == 0, done.stderr
-    events = json.loads(out.read_text())
+    events = events_of(tmp_path, REPLAYED)
     work = sorted((e for e in events if e["ph"] == "X" and e["pid"] == 2), key=lambda e: e["ts"])
     assert [e["args"]["count"] for e in work] == [16, 32, 48] * 2
     assert check_trace(events, rounding=2) == 4  # the first work of each replay, and each fill
