@@ -116,10 +116,11 @@ def steps(folder: Path) -> str:
     """Training steps with and without replace."""
     kinds = "torch", "replaced"
     lines = [
-        (row["model"], row["dtype"], row["layout"],
+        (row["model"] + compiled, row["dtype"], row["layout"],
          *(f"{row[what].get(kind, math.nan):.1f}" for what in ("ms", "host_ms", "peak_MiB")
            for kind in kinds))
-        for row in records(folder, "unet")
+        for section, compiled in (("unet", ""), ("compiled_unet", ", compiled"))
+        for row in records(folder, section)
         if "ms" in row
     ]  # fmt: skip
     head = ("model", "dtype", "layout", "ms", "replaced", "host, ms", "replaced", "peak, MiB",
@@ -129,7 +130,7 @@ def steps(folder: Path) -> str:
 
 def others(folder: Path) -> str:
     lines = []
-    for section in "smoke", "ways", "determinism", "sanitizer", "unet", "copy":
+    for section in "smoke", "ways", "determinism", "sanitizer", "unet", "compiled_unet", "copy":
         for row in records(folder, section):
             if "about" not in row and "host_ms" not in row:
                 text = str({k: v for k, v in row.items() if k not in ("traceback", "tail")})

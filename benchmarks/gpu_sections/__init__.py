@@ -8,7 +8,7 @@ from types import ModuleType
 
 MODULES = {
     "checking": ("smoke", "matrix", "determinism", "sanitizer"),
-    "using": ("ways", "unet"),
+    "using": ("ways", "unet", "compiled_unet"),
     "measuring": ("copy", "elementwise"),
     "norms": ("group_norm", "compiled"),
     "tuning": ("variants", "resident", "warm"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,8 @@ import openaclnn
 import openaclnn.torch as ot
 
 from .timing import sync
+
+Way = tuple[str, str]  # dtype and layout
 
 
 def close(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -145,6 +147,15 @@ def unet_2d(dry: bool) -> nn.Module:
 def unet(run: Any) -> None:
     """Training steps of the UNet of benchmarks/unet.py and of diffusers' UNet2DModel, replaced and
     not, turn by turn."""
+    steps_of_models(run, (("bf16", "nchw"), ("bf16", "channels_last"), ("fp32", "nchw")))
+
+
+def compiled_unet(run: Any) -> None:
+    """The same steps, the models of both kinds under torch.compile."""
+    steps_of_models(run, (("bf16", "nchw"), ("fp32", "nchw")), compiled=True)
+
+
+def steps_of_models(run: Any, ways: Sequence[Way], compiled: bool = False) -> None:
     width = 8 if run.dry else 128
     models = {"UNet": lambda: UNet(width)}
     if importlib.util.find_spec("diffusers"):
@@ -152,13 +163,15 @@ def unet(run: Any) -> None:
     else:
         run.say("diffusers is not installed: no UNet2DModel")
     for name, build in models.items():
-        steps_of(run, name, build)
+        steps_of(run, name, build, ways, compiled)
 
 
-def steps_of(run: Any, name: str, build: Callable[[], nn.Module]) -> None:
+def steps_of(
+    run: Any, name: str, build: Callable[[], nn.Module], ways: Sequence[Way], compiled: bool
+) -> None:
     device = run.device
     batch, size, steps = (1, 16, 1) if run.dry else (16, 64, 20)
-    for dtype, layout in (("bf16", "nchw"), ("bf16", "channels_last"), ("fp32", "nchw")):
+    for dtype, layout in ways:
         if run.out_of_time():
             run.say("out of time")
             break
@@ -171,6 +184,8 @@ def steps_of(run: Any, name: str, build: Callable[[], nn.Module]) -> None:
                 model = build().to(device).to(memory_format=format_)
                 if kind == "replaced":
                     ot.replace(model)
+                if compiled:
+                    model.compile()
                 models[kind] = model, torch.optim.AdamW(model.parameters(), lr=1e-3)
             times: dict[str, list[float]] = {kind: [] for kind in models}
             hosts: dict[str, list[float]] = {kind: [] for kind in models}  # until all is enqueued
