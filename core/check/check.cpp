@@ -139,6 +139,9 @@ bool missed_leaks() {
     std::fputs("openaclnn check: aclFinalize was not called: leaks were not looked for\n", stderr);
   }
   if (mistakes_reported() == 0) return;
+  if (program_lacks_lines()) {
+    std::fputs("openaclnn check: build the program with -g to see its files and lines\n", stderr);
+  }
   std::fprintf(stderr, "openaclnn check: %d %s", mistakes_reported(),
                mistakes_reported() == 1 ? "mistake" : "mistakes");
   if (const int more = consequences_reported(); more > 0) {

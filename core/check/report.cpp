@@ -26,6 +26,7 @@ constexpr int kMostSites = 4096;
 int code = 66;
 int json_file = -1;
 std::atomic<int> mistakes = 0, consequences = 0;
+std::atomic<bool> lacks_lines = false;
 
 // Serialises reports. A signal handler interrupts a holder only if the library itself faulted.
 class Turn {
@@ -106,6 +107,14 @@ const char* shown_path(const char* path) {
   return inside ? path + length + 1 : path;
 }
 
+bool is_program(const char* module) {
+  char path[sizeof Frame::module];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length <= 0) return false;
+  path[length] = '\0';
+  return std::strcmp(module, path) == 0;
+}
+
 void add_frame(Page& page, const Frame& frame) {
   page.add(frame.function[0] != '\0' ? frame.function : "a function without a name");
   if (frame.line > 0) {
@@ -130,6 +139,9 @@ struct Frames {
 void find_frames(const CallSite& site, Frames* found) {
   if (site.caller == nullptr) {
     found->count = resolve(site.stack, found->frame, kShown);
+    if (found->count > 0 && found->frame[0].line == 0 && is_program(found->frame[0].module)) {
+      lacks_lines.store(true, std::memory_order_relaxed);
+    }
     return;
   }
   static_assert(sizeof(Frame::function) == sizeof(Caller::function) &&
@@ -221,6 +233,7 @@ void emit(const Report& report) {
 }
 
 int consequences_reported() { return consequences.load(std::memory_order_relaxed); }
+bool program_lacks_lines() { return lacks_lines.load(std::memory_order_relaxed); }
 int mistakes_reported() { return mistakes.load(std::memory_order_relaxed); }
 int exit_code() { return code; }
 

@@ -49,7 +49,8 @@ void prepare_reports();
 // handler, too.
 void emit(const Report& report);
 
-int mistakes_reported();  // the number of mistakes reported so far
+bool program_lacks_lines();  // whether a report named the program without file and line
+int mistakes_reported();     // the number of mistakes reported so far
 int consequences_reported();
 int exit_code();  // of a process that made a mistake
 

@@ -100,8 +100,7 @@ const char* advice_for(const Cause& cause) {
     case Reason::already_done:
     case Reason::call_missing:
       return of_device ? "reset a device as often as it was set, and no more."
-                       : "make the calls in the order that the message asks for; this one did "
-                         "nothing.";
+                       : "do first what the message asks for; this call did nothing.";
     case Reason::out_of_memory:
     case Reason::no_resource:
       return "free what is no longer used, or ask for less; the call did nothing.";

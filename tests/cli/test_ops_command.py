@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from tests.support import all_rows
 
 from openaclnn.aten import catalogue as aten
 from openaclnn.aten.prototypes import functions
+from openaclnn.commands import runtime_functions
 from openaclnn.commands.cli import main
 from openaclnn.rows.catalogue import markdown
 
@@ -35,3 +40,28 @@ def test_one_operator_of_aten(capsys):
         assert section.startswith("## aclnnMatmul\n")
         assert section.count("## ") == 1
         assert f"\n{section}\n" in whole
+
+
+def test_functions_of_the_runtime(capsys):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "runtime_functions.md"
+    listed = set(re.findall(r"`((?:acl|Hccl)\w+)`", page.read_text(encoding="utf-8")))
+    assert len(listed) > 500
+    assert listed <= runtime_functions.functions().keys()
+    assert main(["ops", "aclrtRecordEvent"]) == 0
+    text = capsys.readouterr().out
+    assert '#include "acl/acl_rt.h"' in text
+    assert "aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)" in text
+    assert main(["ops", "aclCreateTensor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["header"] == "aclnn/acl_meta.h"
+    assert found["prototype"].startswith("aclTensor* aclCreateTensor(const int64_t* viewDims,")
+    assert found["about"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("aclrtRecordEvnt", "aclrtRecordEvent"), ("aclnnLeakyRelus", "aclnnLeakyRelu")],
+)
+def test_a_mistyped_name(typed, meant, capsys):
+    assert main(["ops", typed]) == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err

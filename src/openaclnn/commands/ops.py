@@ -8,6 +8,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable
+from dataclasses import asdict
 
 from ..aten import catalogue as aten
 from ..aten.prototypes import functions as aten_functions
@@ -27,6 +28,8 @@ from ..rows.catalogue import (
 )
 from ..rows.schema import Op, Parameter
 from ..rows.table import ANY, OPS, PRODUCTS
+from . import runtime_functions
+from .runtime_functions import RuntimeFunction
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -39,6 +42,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn ops\n"
         f"  openaclnn ops {OPS[0].name}\n"
         f"  openaclnn ops {OPS[0].python} --json\n"
+        "  openaclnn ops aclrtRecordEvent     a function of the runtime: prototype and header\n"
         "  openaclnn ops --aten               those that ATen computes for C and C++ programs\n"
         "  openaclnn ops --aten aclnnMatmul",
     )
@@ -46,7 +50,10 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--aten", action="store_true", help="the operators that ATen computes: openaclnn cc --aten"
     )
     ops.add_argument(
-        "name", nargs="?", metavar="OPERATOR", help="C or Python name; all operators when left out"
+        "name",
+        nargs="?",
+        metavar="OPERATOR",
+        help="C or Python name, or a function of the runtime; all operators when left out",
     )
     ops.add_argument(
         "--markdown", action="store_true", help="print the table of the README, or a page"
@@ -119,6 +126,27 @@ def show_table(paint: Paint) -> None:
     print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
 
 
+def nearest_function(name: str) -> str | None:
+    """Of the runtime for its names; else of the operators."""
+    runtime = runtime_functions.nearest(name)
+    operator = nearest(name) or aten.nearest(name)
+    return runtime or operator if not name.startswith("aclnn") else operator or runtime
+
+
+def show_runtime_function(
+    function: RuntimeFunction, arguments: argparse.Namespace, paint: Paint
+) -> None:
+    if arguments.json:
+        print(json.dumps(asdict(function), indent=2))
+        return
+    print(f"{paint(function.name, 'bold', 'cyan')}, of the runtime\n")
+    if function.about:
+        print(textwrap.fill(function.about, 92) + "\n")
+    print(f'    #include "{function.header}"')
+    print(textwrap.fill(function.prototype, 92, initial_indent=" " * 4, subsequent_indent=" " * 8))
+    print("\nWhat it does here:  openaclnn docs runtime")
+
+
 def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
     chosen = list(OPS)
     if arguments.aten:
@@ -127,8 +155,11 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         op = find_operator(arguments.name)
         if op is None and aten.find(arguments.name) is not None:
             return show_aten_ops(arguments, paint)
+        if op is None and arguments.name in runtime_functions.functions():
+            show_runtime_function(runtime_functions.functions()[arguments.name], arguments, paint)
+            return 0
         if op is None:
-            meant = nearest(arguments.name) or aten.nearest(arguments.name)
+            meant = nearest_function(arguments.name)
             lists = "see:  openaclnn ops  and  openaclnn ops --aten"
             hint = f"did you mean {meant}?" if meant else lists
             print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)
