@@ -52,6 +52,15 @@ def test_json_and_exit_code(programs, tmp_path):
         assert "ACL_MEMCPY_DEVICE_TO_HOST" in source.read_text().splitlines()[frame["line"] - 1]
 
 
+def test_the_hint_to_build_with_lines(programs, tmp_path):
+    source = next(p for p in PROGRAMS if p.stem == "read_before_sync")
+    hint = "openaclnn check: build the program with -g to see its files and lines\n"
+    bare = tmp_path / "bare"
+    assert openaclnn_command("cc", str(source), "-o", str(bare)).returncode == 0
+    assert openaclnn_command("check", str(bare)).stderr.count(hint) == 1
+    assert hint not in openaclnn_command("check", str(program(source, programs))).stderr
+
+
 def test_json_to_standard_output(programs):
     """Nothing else is there, whatever the program writes."""
     path = program(PROGRAMS[0], programs)

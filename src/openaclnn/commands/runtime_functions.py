@@ -12,7 +12,7 @@ from ..settings import home
 
 _DECLARATION = re.compile(
     r"(?P<about>(?:^// .*\n)*)"
-    r"^(?:(?:ACL_FUNC_VISIBILITY|extern|[A-Z_]+_API)\s+)*(?P<type>(?:const )?\w[\w ]*?[ *]+)"
+    r"^(?:(?:ACL_FUNC_VISIBILITY|extern|[A-Z_]+_API)\s+)*(?P<type>(?:const )?\w[\w ]*?[ *\n]+)"
     r"(?P<name>[A-Za-z]\w+)\((?P<parameters>[^;{}]*)\);",
     re.MULTILINE,
 )
