@@ -34,7 +34,7 @@ def test_the_page_runs():
 @pytest.mark.parametrize("name", ["train_a_unet.md", "train_a_unet.zh-CN.md"])
 def test_the_tutorial_of_the_unet_runs(name, tmp_path):
     text = (ROOT / "docs" / "tutorials" / name).read_text(encoding="utf-8")
-    code, (shown,) = (
+    code, shown = (
         re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
         for language in ("python", "text")
     )
@@ -42,7 +42,7 @@ def test_the_tutorial_of_the_unet_runs(name, tmp_path):
     program.write_text("\n".join(code), encoding="utf-8")
     command = [sys.executable, "-W", "ignore", program]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+    assert (done.returncode, done.stdout) == (0, "".join(shown)), done.stderr
 
 
 @pytest.mark.parametrize("processes", [2, 4])
