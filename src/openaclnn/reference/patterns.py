@@ -16,6 +16,7 @@ from .judge import Output, wide
 
 IN_COMMON, ALL_SUCH = "every wrong element has this in common", "all such elements are wrong"
 NEAR = 0.125
+FAR, NEARLY_ALL = 1024, 0.9
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
 # Where kernels clamp, or take another formula.
 BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
@@ -43,7 +44,7 @@ def of_elements(
         return ()
     found = []
     with np.errstate(all="ignore"):
-        for text, where in (*more, *_predicates(output, attributes)):
+        for text, where in (*more, *_from_there_on(wrong), *_predicates(output, attributes)):
             if bool(where[wrong].all()):
                 counted = where if among is None else where & among
                 found.append(Pattern(text, int(np.count_nonzero(counted))))
@@ -89,6 +90,16 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
         if got.size > block:
             text = f"it lies past the last full block of {block} elements"
             yield text, position >= got.size - got.size % block
+
+
+def _from_there_on(wrong: Array) -> Iterator[tuple[str, Array]]:
+    """Nearly all elements from the first wrong one on: an index that overflows or is cut."""
+    first = int(np.argmax(wrong))
+    if first >= FAR and np.count_nonzero(wrong) >= NEARLY_ALL * (wrong.size - first):
+        yield (
+            f"it is element {first:,} or later",
+            np.arange(wrong.size).reshape(wrong.shape) >= first,
+        )
 
 
 def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:

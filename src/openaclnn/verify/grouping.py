@@ -108,13 +108,24 @@ def findings(results: Iterable[Result]) -> list[Finding]:
             found += [Finding(tuple(rs), NOTHING) for rs in by_defect.values()]
         else:
             found += _clearest(of_kind, compared)
-    return found
+    return [replace(f, trait=f.trait.said(after=_right_outputs(f.results))) for f in found]
+
+
+def _right_outputs(results: Sequence[Result]) -> str:
+    """Of an operator with several outputs, those that no result has wrong."""
+    wrong = {name for r in results for name in r.outputs}
+    right = [p.result_name for p in results[0].case.op.outputs if p.result_name not in wrong]
+    if not right or not all(r.outputs for r in results):
+        return ""
+    return f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right in all of them"
 
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
     """All elements together, or divided where the causes are clearer then."""
     together = _grouped(failed, compared)
     limit = CLEARER * _vagueness(together)
+    if len(together) > 2 and not any(r.patterns for r in failed):  # not one mistake for each
+        return [Finding(tuple(failed), NOTHING)]
     ways = [_divided(failed, compared, i) for i in range(len(DIVISIONS))]
     return min((w for w in ways if w and _vagueness(w) < limit), key=_vagueness, default=together)
 
@@ -189,8 +200,11 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
             said = f"only {text}" if alone and text != EVERY else text
-            said = NEARLY if text == EVERY and passes else said
-            trait = counted(said, n - passes, passes)
+            if text == EVERY:
+                said = f"{NEARLY} ({n - passes:,} of {n:,})" if passes else EVERY
+                trait = Trait(said, n - passes, n, passes / n)
+            else:
+                trait = counted(said, n - passes, passes)
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]
         whole = not of_elements and total[text] == len(group)

@@ -65,12 +65,13 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
     sizes are all there is to know: a case that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
-    inputs = np.ones(output.got.shape, bool)
-    for x in output.inputs:
-        inputs &= np.isfinite(x)
-    values = inputs & np.isfinite(output.got)
-    if wrong is not None:
-        values &= np.isfinite(output.nearest)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        inputs = np.ones(output.got.shape, bool)
+        for x in output.inputs:
+            inputs &= np.isfinite(x)
+        values = inputs & np.isfinite(output.got)
+        if wrong is not None:
+            values &= np.isfinite(output.nearest)
 
     def divided(finite: Array) -> tuple[Part, Part]:
         return _part(case, output, wrong, finite), _part(case, output, wrong, ~finite)
@@ -166,6 +167,8 @@ def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
     rank = max(map(len, shapes))
     if rank == 0:
         yield "for tensors of rank 0"
+    if rank > 1:
+        yield "for tensors of 2 dims or more"
     if rank > 4:
         yield "for tensors of more than 4 dims"
     if max(sizes) >= LARGE:

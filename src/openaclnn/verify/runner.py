@@ -48,6 +48,7 @@ class Result:
     size: int = 0
     parts: tuple[tuple[Part, Part], ...] = ()  # for each of DIVISIONS, if element-wise
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
+    outputs: tuple[str, ...] = ()  # those that are wrong
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -200,6 +201,7 @@ class Runner:
             int(np.count_nonzero(found.wrong)),
             output.got.size,
             parts(case, output, found.wrong),
+            outputs=tuple(o.name for o, v in judged if not v.passed),
         )
 
 
