@@ -8,14 +8,13 @@ apart from the others where that names clearer causes: a kernel may lose NaN bes
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..reference.patterns import ALL_SUCH, IN_COMMON, common, sentence
+from ..reference.patterns import common, sentence
 from .explanations import known
-from .overall import complete, likely, rare_values
+from .overall import NOTHING, Trait, complete, counted, likely, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
@@ -30,6 +29,7 @@ NEARLY = "in nearly every case"
 OTHER = "other cases"
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
+SOME = 0.3  # the vagueness of a pattern of elements of which some are right
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,13 @@ class Finding:
     """Failed results of one provider, operator and kind."""
 
     results: tuple[Result, ...]
-    cause: str  # what they have in common: a sentence without a subject; empty if nothing is known
+    trait: Trait
     clear: tuple[Result, ...] = ()  # those that have no other wrong elements, if any
+
+    @property
+    def cause(self) -> str:
+        """A sentence without a subject; empty if nothing is known."""
+        return self.trait.text
 
     @property
     def kind(self) -> str:
@@ -84,13 +89,13 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     found: list[Finding] = []
     if len(compared) == 1 and failed and not known(failed[0].provider):  # no others to differ from
         (r,) = failed
-        return [Finding((r,), common(r.patterns, r.wrong, r.size))]
+        return [Finding((r,), Trait(common(r.patterns, r.wrong, r.size)))]
     calls = [r for r in failed if not r.case.mistake]
     # Of kinds that go together: a stride that is ignored is wrong, outside and damaged.
     if len({r.kind for r in calls}) > 1 and not known(calls[0].provider):
         passed = [r for r in compared if r.status == PASSED and not r.case.mistake]
-        if cause := complete(calls, passed) or likely(calls, passed):
-            found.append(Finding(tuple(calls), cause))
+        if trait := complete(calls, passed) or likely(calls, passed):
+            found.append(Finding(tuple(calls), trait))
             failed = [r for r in failed if r.case.mistake]
     kinds = list(dict.fromkeys(r.kind for r in failed))
     kinds.sort(key=_order)
@@ -100,7 +105,7 @@ def findings(results: Iterable[Result]) -> list[Finding]:
             by_defect: dict[tuple[int, ...], list[Result]] = {}
             for r in of_kind:
                 by_defect.setdefault(tuple(c.defect.number for c in r.causes), []).append(r)
-            found += [Finding(tuple(rs), "") for rs in by_defect.values()]
+            found += [Finding(tuple(rs), NOTHING) for rs in by_defect.values()]
         else:
             found += _clearest(of_kind, compared)
     return found
@@ -115,19 +120,9 @@ def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Find
 
 
 def _vagueness(found: Sequence[Finding]) -> float:
-    """The mean of the results, 0 where a cause separates them from all others, and the number
-    of causes."""
+    """The mean of the results and the number of causes."""
     n = sum(len(f.results) for f in found)
-    return sum(len(f.results) * _vague(f.cause) for f in found) / n + len(found) / 10
-
-
-def _vague(cause: str) -> float:
-    if not cause or cause.endswith(OTHER):
-        return 1
-    if share := re.search(r"\(([\d,]+) of ([\d,]+) such cases\)", cause):
-        failed, such = (int(number.replace(",", "")) for number in share.groups())
-        return 1 - failed / such
-    return 0.3 if IN_COMMON in cause and ALL_SUCH not in cause else 0
+    return sum(len(f.results) * f.trait.vagueness for f in found) / n + len(found) / 10
 
 
 def _divided(failed: Sequence[Result], compared: Sequence[Result], division: int) -> list[Finding]:
@@ -142,7 +137,7 @@ def _divided(failed: Sequence[Result], compared: Sequence[Result], division: int
         here = [of_part[id(r)] for r in failed if r.parts[division][i].wrong]
         for group in _grouped(here, list(of_part.values())):
             clear = [r for r in group.results if not r.parts[division][1 - i].wrong]
-            found.append(Finding(group.results, f"{name}, {group.cause}", tuple(clear)))
+            found.append(Finding(group.results, group.trait.said(f"{name}, "), tuple(clear)))
     return found
 
 
@@ -170,8 +165,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     total = passed + Counter(t for r in failed for t in texts[id(r)])
     good = [r for r in others if r.status == PASSED and not r.case.mistake]
     while left:
-        if cause := _alone(left, good):
-            found.append(Finding(tuple(left), cause))
+        if trait := _alone(left, good):
+            found.append(Finding(tuple(left), trait))
             break
         best = _best(left, texts, passed)
         if best is None:
@@ -182,46 +177,52 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             group = [r for r in left if text in _matching(r)]
             wrong, matching = sum(r.wrong for r in group), sum(_matching(r)[text] for r in group)
             never = text != NEVER and all(NEVER in _matching(r) for r in group)
-            cause = sentence(text, wrong, matching, never)
+            trait = Trait(
+                sentence(text, wrong, matching, never),
+                vagueness=SOME if never or wrong < matching else 0,
+            )
             if where := rare_values(group, good):
-                cause += f", {where}"
+                where = where if where.vagueness else replace(where, vagueness=trait.vagueness)
+                trait = where.said(f"{trait.text}, ")
         else:
             group = [r for r in left if text in texts[id(r)]]
             passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
-            cause = f"only {text}" if alone and text != EVERY else text
-            cause = NEARLY if text == EVERY and passes else cause
-            cause += f" ({n - passes:,} of {n:,} such cases)" if passes else ""
+            said = f"only {text}" if alone and text != EVERY else text
+            said = NEARLY if text == EVERY and passes else said
+            trait = counted(said, n - passes, passes)
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]
         whole = not of_elements and total[text] == len(group)
         if found and not whole and len(group) < FEW - 1:
             others_left += group  # too few to have a cause that is more than chance
         else:
-            found.append(Finding(tuple(group), cause))
+            found.append(Finding(tuple(group), trait))
     for text in dict.fromkeys(of_values(r.case) for r in others_left):
         group = [r for r in others_left if of_values(r.case) == text]
         if len(group) == total[text] and group[0].case.values != usual.values:
-            found.append(Finding(tuple(group), text))  # all that have these values
+            found.append(
+                Finding(tuple(group), counted(text, len(group), 0))
+            )  # all that have these values
             others_left = [r for r in others_left if r not in group]
     if others_left:
-        found.append(Finding(tuple(others_left), OTHER if found else ""))
+        found.append(Finding(tuple(others_left), NOTHING.said(OTHER if found else "")))
     return found
 
 
-def _alone(left: Sequence[Result], passed: Sequence[Result]) -> str:
-    """The one cause of all that are left; "" if there is none, or if elements say more."""
+def _alone(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
+    """What all that are left have in common; nothing if elements say more."""
     if len(left) < FEW - 1 or any(r.case.mistake for r in left):
-        return ""
-    cause = complete(left, passed)
+        return NOTHING
+    trait = complete(left, passed)
     counts = Counter(t for r in left for t in _rare(r))
-    if not cause and not any(
+    if not trait and not any(
         n >= len(left) / 2 and t != NEVER and _all_wrong(t, [r for r in left if t in _rare(r)])
         for t, n in counts.items()
     ):
-        cause = likely(left, passed)
-    never = cause and all(NEVER in _matching(r) for r in left)
-    return f"{cause}; the wrong elements were never written" if never else cause
+        trait = likely(left, passed)
+    never = trait and all(NEVER in _matching(r) for r in left)
+    return trait.said(after="; the wrong elements were never written") if never else trait
 
 
 def _all_wrong(text: str, results: Sequence[Result]) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .cases import Case
@@ -19,8 +20,34 @@ CHANCE = 1e-3  # that all failures would have this if they were spread evenly
 LISTED = 4  # values that are named one by one
 
 
-def complete(failed: Sequence[Result], passed: Sequence[Result]) -> str:
-    """The attributes or the place that separate failed cases from passed ones; "" if none does."""
+@dataclass(frozen=True)
+class Trait:
+    """What failed results have in common."""
+
+    text: str = ""  # a sentence without a subject; empty if nothing is known
+    failed: int = 0  # of `such` cases that have it, where cases were counted
+    such: int = 0
+    vagueness: float = 0.0  # 0: it separates these results from all others
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def said(self, before: str = "", after: str = "") -> Trait:
+        return replace(self, text=f"{before}{self.text}{after}")
+
+
+def counted(text: str, failed: int, passed: int) -> Trait:
+    """The trait of `failed` cases, which `passed` others have, too."""
+    such = failed + passed
+    share = f" ({failed:,} of {such:,} such cases)" if passed else ""
+    return Trait(f"{text}{share}", failed, such, 1 - failed / such)
+
+
+NOTHING = Trait(vagueness=1)
+
+
+def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
+    """The attributes or the place that separate failed cases from passed ones, if any."""
     fair = [r for r in passed if r.size]  # an empty tensor has nothing wrong
     return (
         _attributes(failed, fair, COMPLETE)
@@ -29,7 +56,7 @@ def complete(failed: Sequence[Result], passed: Sequence[Result]) -> str:
     )
 
 
-def likely(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+def likely(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     """The same where part of such cases passed, too."""
     fair = [r for r in passed if r.size]
     return (
@@ -39,9 +66,9 @@ def likely(failed: Sequence[Result], passed: Sequence[Result]) -> str:
     )
 
 
-def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     """The values of an attribute that all failed cases have, at most half of all cases have, and
-    not by chance; the rarest, "" if none."""
+    not by chance; the rarest, if any."""
     fair = [r for r in passed if r.size]
     every, found = len(failed) + len(fair), []
     for name in failed[0].case.attributes:
@@ -51,16 +78,14 @@ def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> str:
         share = (len(failed) + passes) / every
         if share <= 0.5 and share ** len(failed) <= CHANCE:
             others = [v for v in good if v not in bad]
-            found.append((passes, _counted(_named(name, bad, others), len(failed), passes)))
-    return min(found, default=(0, ""))[1]
+            found.append((passes, f"only {_named(name, bad, others)}"))
+    if not found:
+        return NOTHING
+    passes, text = min(found)
+    return counted(text, len(failed), passes)
 
 
-def _counted(text: str, failed: int, passed: int) -> str:
-    share = f" ({failed:,} of {failed + passed:,} such cases)" if passed else ""
-    return f"only {text}{share}"
-
-
-def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
     """Layouts, aliases, shapes."""
     texts = [set(_of_case(r.case)) for r in failed]
     # In the order of the first case, so that what is general comes before what is particular.
@@ -74,9 +99,9 @@ def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) ->
         if n >= share * with_it and not by_chance:
             found.append(text)
     if not found:
-        return ""
+        return NOTHING
     best = min(found, key=lambda t: good[t])
-    return _counted(best, n, good[best])
+    return counted(f"only {best}", n, good[best])
 
 
 def _of_case(case: Case) -> Iterator[str]:
@@ -92,7 +117,7 @@ def _key(value: Any) -> Any:
     return "nan" if value != value else value
 
 
-def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
     """All attributes whose values separate equally well; those that the function lacks first."""
     found: list[tuple[str, str, int]] = []
     for name in failed[0].case.attributes:
@@ -106,23 +131,23 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
         if others and each and not by_chance and len(failed) >= share * with_it:
             found.append((name, _named(name, list(bad), others), of_bad))
     if not found:
-        return ""
+        return NOTHING
     untaken = failed[0].untaken
     least = min(passes for *_, passes in found)
     equal = [entry for entry in found if entry[2] == least]
     equal.sort(key=lambda entry: (entry[0] not in untaken, len(entry[1])))
     name, text, passes = equal[0]
-    said = _counted(text, len(failed), passes)
+    trait = counted(f"only {text}", len(failed), passes)
     if name in untaken:
         function = failed[0].provider.rpartition(":")[2]
-        return f"{said}; {function}() has no parameter {name}"
+        return trait.said(after=f"; {function}() has no parameter {name}")
     if len(equal) > 1:
         rest = " and ".join(text for _, text, _ in equal[1:])
-        said += f"; these are also the cases {rest}"
-    return said
+        return trait.said(after=f"; these are also the cases {rest}")
+    return trait
 
 
-def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
     """What all failures share, and an attribute that separates what is left. Attributes that the
     cases always set together are named together."""
     first = failed[0].case.attributes
@@ -134,8 +159,8 @@ def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: f
     for same, texts in shared.items():
         left = [r for r, is_same in zip(passed, same, strict=True) if is_same]
         if len(left) < len(passed) and (second := _attributes(failed, left, share)):
-            return f"with {' and '.join(texts)}, {second}"
-    return ""
+            return second.said(before=f"with {' and '.join(texts)}, ")
+    return NOTHING
 
 
 def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:

@@ -243,6 +243,7 @@ def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dic
         "operator": op,
         "kind": found.kind,
         "cause": found.cause,
+        "such_cases": {"failed": found.trait.failed, "all": found.trait.such},
         "dtypes": found.dtypes,
         "cases": [r.case.id for r in found.results],
         "example": found.example.case.id,
