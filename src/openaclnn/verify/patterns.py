@@ -12,7 +12,7 @@ import numpy as np
 
 from ..reference import patterns
 from ..reference.evaluation import Array
-from ..reference.judge import Output, wide
+from ..reference.judge import Output
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..reference.patterns import Pattern as Pattern
 from ..rows.dtypes import DTYPES
@@ -61,13 +61,17 @@ def of_elements(
 
 
 def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them; none for results that are sums."""
+    """As DIVISIONS names them; none for results that are sums. Without wrong elements, their
+    sizes are all there is to know: a case that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
     inputs = np.ones(output.got.shape, bool)
-    for x in output.inputs:
-        inputs &= np.isfinite(wide(x))
-    values = inputs & np.isfinite(wide(output.got)) & np.isfinite(wide(output.nearest))
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
+        for x in output.inputs:
+            inputs &= np.isfinite(x)
+        values = inputs & np.isfinite(output.got)
+        if wrong is not None:
+            values &= np.isfinite(output.nearest)
 
     def divided(finite: Array) -> tuple[Part, Part]:
         return _part(case, output, wrong, finite), _part(case, output, wrong, ~finite)
