@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .error_figures import errors_over, mean, ratio
+from .error_figures import errors_over, mean, ratio, relative_errors
 from .evaluation import Array, bound_of
 from .judge import Output, wide
 from .steps import steps_between
@@ -195,7 +195,7 @@ def _single(output: Output) -> Verdict:
         return differing
     threshold = THRESHOLD[output.dtype]
     finite, golden, error = _errors(output)
-    relative = error / (np.abs(golden) + 1e-7)
+    relative = relative_errors(error, golden)
     figures = {"MERE": mean(relative), "MARE": float(relative.max(initial=0))}
     limits = {"MERE": threshold, "MARE": 10 * threshold}
     wrong = np.zeros(output.got.shape, bool)
@@ -232,7 +232,7 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
     wrong = np.asarray(far[0])
     alone = ~odd & ~np.isfinite(other)  # the other implementation has no error to compare with
     if alone.any():
-        error = np.abs(got[alone] - golden[alone]) / (np.abs(golden[alone]) + 1e-7)
+        error = relative_errors(np.abs(got[alone] - golden[alone]), golden[alone])
         limit = 10 * THRESHOLD[output.dtype]
         figures["MARE where the benchmark is not finite"] = float(error.max())
         limits["MARE where the benchmark is not finite"] = limit
