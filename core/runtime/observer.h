@@ -23,6 +23,7 @@ struct Range {
   const void* address;
   size_t bytes;
   bool written;
+  bool moved = false;  // its values are only moved
 };
 
 // `call` is the C function, or nullptr where it is unknown.
