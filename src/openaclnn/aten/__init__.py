@@ -10,7 +10,7 @@ none, true, false, numbers, "text", or the dtype of out. Its results go to the w
 that are not arguments, in their order, or else to the first. `in float` computes 16-bit floats in
 float; `promoted` computes tensors of several dtypes in the one that holds them all and out;
 `moved` only moves values, which need not be initialised before the result is read. Where
-one operator of ATen is not enough, `composite name` stands for a function of
+one operator of ATen is not enough, `composite name` is a function of
 core/torch/aten/composites.
 A name without acl is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
