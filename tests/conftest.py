@@ -22,8 +22,15 @@ def pytest_addoption(parser):
     )
 
 
+PROGRAMS = {"programs", "aten_calls", "aten_layer"}  # fixtures that compile
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is read
 def pytest_collection_modifyitems(config, items):
     """Leaves out what takes hours unless -m asks for it, and what --passed names."""
+    for item in items:
+        if PROGRAMS & set(item.fixturenames):
+            item.add_marker("programs")
     if "exhaustive" not in config.option.markexpr:
         long = [item for item in items if item.get_closest_marker("exhaustive")]
         items[:] = [item for item in items if item not in set(long)]

@@ -21,7 +21,9 @@ using OwnedCall = std::unique_ptr<void, void (*)(void*)>;
 class AtenWork : public ForeignWork {
  public:
   AtenWork(const Row& row, const Backend& backend, OwnedCall call)
-      : row_(row), backend_(backend), call_(std::move(call)) {}
+      : row_(row), backend_(backend), call_(std::move(call)) {
+    moves = row.computed == Row::Computed::moved;
+  }
   int32_t run() const override {
     return with_stack_room(row_.name, [this] {
       compute_alone_after_fork(backend_);

@@ -89,7 +89,8 @@ struct Limits {
   bool flat = false;            // only the number of elements counts
   int condition = -1;           // the flag that makes it relevant
   int unless = -1;              // the flag that allows NULL
-  enum class Numbers : uint8_t { any, floating, integral, packed, scale } numbers = Numbers::any;
+  enum class Numbers : uint8_t { any, floating, integral, packed, scale, unset };
+  Numbers numbers = Numbers::any;
   int64_t least = INT64_MIN, most = INT64_MAX;
   int multiple = -1;            // the parameter that divides it, at least 1
   const Size* bound = nullptr;  // the factors of the bound of indices
@@ -126,6 +127,7 @@ struct Row {
     as_given,
     in_float,  // 16-bit floats in float
     promoted,  // tensors of several dtypes in the one that holds them all, that of out among them
+    moved,     // values only move: reading uninitialised inputs is no mistake yet (check mode)
   } computed;
 };
 

@@ -57,6 +57,7 @@ class Executor {
   struct Foreign {
     virtual ~Foreign() = default;
     std::vector<Operand> operands;
+    bool moves = false;  // only moves values of its inputs
   };
 
   explicit Executor(const void* maker) : maker_(maker) {}
@@ -85,6 +86,7 @@ class Executor {
   // The operands belong to the work, which the plan and its copies share.
   void hold(std::shared_ptr<const Foreign> work) { foreign_ = std::move(work); }
   bool is_foreign() const { return foreign_ != nullptr; }
+  bool moves() const { return foreign_ != nullptr && foreign_->moves; }
   static void describe(Operand& operand, const char* name, const Tensor* tensor, Role role);
 
   // ---- between the phases (aclSet…TensorAddr) ----

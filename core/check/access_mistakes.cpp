@@ -89,14 +89,11 @@ enum class Kind {
   foreign,  // another library reports later what it left unwritten (`left`)
 };
 
-// A function of another library that only moves values, from memory of which nothing was written:
-// its result is as unwritten as that, and a mistake only where it is read. torch_npu pads the
-// results of an all_gather before they are received.
+// A row that only moves values (`moved`), from memory of which nothing was written: its result is
+// as unwritten as that, and a mistake only where it is read. torch_npu pads the results of an
+// all_gather before they are received.
 bool moves_nothing(const State& state, const std::vector<Access>& accesses) {
-  const auto is_move = [](const Access& access) {
-    return std::strcmp(access.call, "aclnnConstantPadNd") == 0 ||
-           std::strcmp(access.call, "aclnnInplaceCopy") == 0;
-  };
+  const auto is_moved = [](const Access& access) { return access.moved; };
   const auto is_source = [](const Access& access) { return access.read && !access.written; };
   const auto is_unwritten = [&](const Access& access) {
     if (!is_source(access)) return true;
@@ -105,8 +102,7 @@ bool moves_nothing(const State& state, const std::vector<Access>& accesses) {
                                 : state.initialised.missing(access.low, access.high);
     return missing.count > 0 && missing.count == missing.of;
   };
-  return !accesses.empty() && is_move(accesses.front()) &&
-         std::any_of(accesses.begin(), accesses.end(), is_source) &&
+  return std::any_of(accesses.begin(), accesses.end(), is_moved) &&
          std::all_of(accesses.begin(), accesses.end(), is_unwritten);
 }
 
@@ -205,6 +201,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
     access.high = data + static_cast<uintptr_t>(operand.high);
     access.read = operand.role != Role::output;
     access.written = operand.role != Role::input;
+    access.moved = executor.moves() && operand.role == Role::input;
     if (const auto planned = views.find(operand.name); planned != views.end()) {
       auto view = std::make_shared<Tensor>(*planned->second);
       view->data = operand.data;  // the current address
@@ -237,6 +234,7 @@ void take_down_ranges(const char* call, const Range* ranges, int count, const St
     access.high = low + ranges[i].bytes;
     access.read = !ranges[i].written;
     access.written = ranges[i].written;
+    access.moved = ranges[i].moved;
     accesses.push_back(std::move(access));
   }
   take_down(call, std::move(accesses), stream, kind);

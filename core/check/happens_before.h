@@ -28,6 +28,7 @@ struct Access {
   const char* argument;
   uintptr_t low, high;  // the program's addresses
   bool read, written;
+  bool moved = false;                           // read only to be moved
   std::shared_ptr<const Tensor> view;           // only if it has gaps between low and high
   uintptr_t storage_low = 0, storage_high = 0;  // of a view with gaps; else 0
   Stack stack;

@@ -39,7 +39,8 @@ Chosen read() {
   const std::string kind = rest == nullptr ? "" : rest;
   found.fault = kind == "error" ? Fault::error : kind == "silent" ? Fault::silent : Fault::none;
   if (found.call > 0 && found.fault != Fault::none) return found;
-  warn_environment(kVariable, "RANK:CALL:error or RANK:CALL:silent with a call from 1 on", text,
+  warn_environment(kVariable,
+                   "RANK:CALL:error or RANK:CALL:silent with a call number of at least 1", text,
                    "no fault");
   return {};
 }

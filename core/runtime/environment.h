@@ -9,7 +9,7 @@ namespace openaclnn {
 // A whole number in [low, high]; `otherwise` if the variable is unset or invalid.
 int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t otherwise);
 
-// A number of bytes from 1 on, such as 4096, 512MiB or 64GiB; `otherwise` as above, which a
+// A number of bytes, at least 1, such as 4096, 512MiB or 64GiB; `otherwise` as above, which a
 // warning calls `used`.
 uint64_t environment_bytes(const char* name, uint64_t otherwise, const char* used);
 

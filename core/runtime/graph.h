@@ -29,14 +29,14 @@ struct Node {
   }
   Node(const Node&) = delete;
   void run() const {
-    const RunsRecorded own(recorded_as);
+    const RunsRecorded own(recorded_as == nullptr ? 0 : recorded_as->number);
     task.run(task.context);
   }
 
   Task task;
-  const uint64_t recorded_as;             // for those who listen to work
-  uint32_t stream = 0;                    // index in the capture
-  std::shared_ptr<const ModelStep> step;  // of a built model, instead of work
+  const std::shared_ptr<const RecordedAs> recorded_as;  // for those who listen to work
+  uint32_t stream = 0;                                  // index in the capture
+  std::shared_ptr<const ModelStep> step;                // of a built model, instead of work
 };
 using NodeList = std::vector<std::shared_ptr<const Node>>;
 

@@ -22,8 +22,8 @@ namespace {
 std::atomic<WorkListener> listeners[kListeners];
 thread_local uint32_t external_kind = 0;
 thread_local uint64_t external_id = 0;
-thread_local uint64_t recorded_as = 0;       // for what is recorded
-thread_local uint64_t running_recorded = 0;  // of the task that runs
+thread_local std::shared_ptr<const RecordedAs> recorded_as;  // for what is recorded
+thread_local uint64_t running_recorded = 0;                  // of the task that runs
 
 void report_work(const void* stream, const char* name, int64_t begin) {
   const int64_t end = steady_nanoseconds();
@@ -49,7 +49,7 @@ Submission submission_begins() {
   return {steady_nanoseconds(), 0, number_of_this_thread(), external_kind, external_id};
 }
 
-uint64_t recorded_as_here() { return recorded_as; }
+std::shared_ptr<const RecordedAs> recorded_as_here() { return recorded_as; }
 
 RunsRecorded::RunsRecorded(uint64_t number) : before_(std::exchange(running_recorded, number)) {}
 RunsRecorded::~RunsRecorded() { running_recorded = before_; }
@@ -78,7 +78,9 @@ void openaclnn_set_external_id(uint32_t kind, uint64_t id) {
   external_id = id;
 }
 
-void openaclnn_record_as(uint64_t number) { recorded_as = number; }
+void openaclnn_record_as(uint64_t number, void (*ended)(uint64_t)) {
+  recorded_as = number == 0 ? nullptr : std::make_shared<RecordedAs>(number, ended);
+}
 
 uint32_t openaclnn_number_of_thread() { return number_of_this_thread(); }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/runtime/reason.h"
 #include "core/runtime/status.h"
@@ -22,6 +23,7 @@ struct Range {
   const void* address;
   size_t bytes;
   bool written;
+  bool moved = false;  // its values are only moved
 };
 
 // `call` is the C function, or nullptr where it is unknown.
@@ -167,8 +169,19 @@ constexpr int kListeners = 3;
 
 inline bool work_is_reported() { return listening.load(std::memory_order_relaxed) > 0; }
 
-// What openaclnn_record_as set for the calling thread.
-[[gnu::visibility("hidden")]] uint64_t recorded_as_here();
+// What openaclnn_record_as set for the calling thread; shared by the tasks that graphs record.
+class [[gnu::visibility("hidden")]] RecordedAs {
+ public:
+  RecordedAs(uint64_t its, void (*ended)(uint64_t)) : number(its), ended_(ended) {}
+  ~RecordedAs() { ended_(number); }
+  RecordedAs(const RecordedAs&) = delete;
+
+  const uint64_t number;
+
+ private:
+  void (*const ended_)(uint64_t);
+};
+[[gnu::visibility("hidden")]] std::shared_ptr<const RecordedAs> recorded_as_here();
 
 // RAII: the work of the calling thread is that of a recorded task.
 class [[gnu::visibility("hidden")]] RunsRecorded {
@@ -222,8 +235,9 @@ void openaclnn_listen_to_work(openaclnn::ListenerSlot slot, openaclnn::WorkListe
 bool openaclnn_number_of_stream(const void* identity, int32_t* device, int32_t* number);
 // What the calling thread submits from now on has these in DoneWork.
 void openaclnn_set_external_id(uint32_t kind, uint64_t id);
-// What graphs record of the calling thread from now on has this number in the DoneWork of replays.
-void openaclnn_record_as(uint64_t number);
+// What graphs record of the calling thread from now on has this number in the DoneWork of replays;
+// 0: none. ended(number) follows when the thread has another number and the last such task is gone.
+void openaclnn_record_as(uint64_t number, void (*ended)(uint64_t number));
 uint32_t openaclnn_number_of_thread();  // of the calling one, as in Submission
 // The pointer that the listener gets for a handle (NULL: the default stream); NULL: no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);

@@ -52,7 +52,8 @@ class Call {
     Recorder& recorder = Recorder::get();
     submitted_ = recorder.tallied_by(executor);
     if (openaclnn_records(const_cast<void*>(stream))) {
-      openaclnn_record_as(recorder.record(name_, executor, arguments_));
+      openaclnn_record_as(recorder.record(name_, executor, arguments_),
+                          [](uint64_t number) { Recorder::get().forget(number); });
       return;
     }
     submission_ =
@@ -62,7 +63,7 @@ class Call {
   void begin() { begin_ = steady_nanoseconds(); }
   void end() {
     end_ = steady_nanoseconds();
-    openaclnn_record_as(0);
+    openaclnn_record_as(0, nullptr);
   }
 
   // Phase 1 made the executor from these arguments. Leaves out workspaceSize and executor, which

@@ -69,6 +69,7 @@ class Recorder {
   void withdraw(uint64_t submission);  // phase 2 refused it
   // The same for a stream in capture, for openaclnn_record_as.
   uint64_t record(const char* name, const aclOpExecutor* executor, const Arguments& arguments);
+  void forget(uint64_t recorded);  // no graph has it any more
   void know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied = nullptr);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,

@@ -31,6 +31,11 @@ uint64_t Recorder::record(const char* name, const aclOpExecutor* executor,
   return submissions_;
 }
 
+void Recorder::forget(uint64_t recorded) {
+  std::lock_guard lock(mutex_);
+  recorded_.erase(recorded);
+}
+
 void Recorder::withdraw(uint64_t submission) {
   std::lock_guard lock(mutex_);
   for (auto& [identity, waiting] : submitted_) {

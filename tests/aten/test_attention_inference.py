@@ -242,6 +242,7 @@ def test_scores_of_a_long_sequence_stay_in_blocks():
     )
 
 
+@pytest.mark.programs
 def test_graphs_plan_with_the_largest_workspace_by_another_name():
     name = "aclnnFusedInferAttentionScoreV3"
     sample = next(sample for sample in samples() if sample.row.name == name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gate is work of a stream that lasts until the test opens it: a callback that waits, on a thread
-// of its own.
+// A gate is work of a stream that lasts until the test opens it: a callback that waits, on its
+// own thread.
 //
 //   Gate gate(stream);   // everything submitted from here on has to wait
 //   gate.open();

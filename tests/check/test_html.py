@@ -94,7 +94,7 @@ def test_a_page_without_mistakes_and_one_of_nothing(tmp_path):
 
 
 def test_text_of_a_program_is_text(tmp_path):
-    """A report holds what the program calls things, which is no HTML."""
+    """A report holds what the program calls things, which is not HTML."""
     hostile = "</code><script>alert(1)</script>"
     frame = {"function": hostile, "file": "", "line": 0, "module": hostile, "offset": 5}
     place = {"role": "here", "call": hostile, "frames": [frame]}

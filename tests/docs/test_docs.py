@@ -104,6 +104,7 @@ def test_pages_are_short(page):
         assert words.counts(page)[0] <= words.TABLES.get(page.stem, words.LIMIT), "cut it"
 
 
+@pytest.mark.programs
 def test_what_products_refuse_is_the_page_of_the_entries():
     tool = ROOT / "tools" / "docs" / refresh.WRITTEN["product_rules"]
     page = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True).stdout

@@ -80,10 +80,11 @@ def test_forward(positions, activate):
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_gradient(positions):
+    """A fifth of the combinations: every size of dy meets every size of each other one."""
     attributes = attributes_of(GRADIENT, num_groups=2)
-    for x, dy, gamma, beta, eps, case in drawn(positions):
+    for i, (x, dy, gamma, beta, eps, case) in enumerate(drawn(positions)):
         mean, rstd = statistics(x, eps)
-        for of_dy in OF_DY:
+        for of_dy in OF_DY[i % 5 :: 5]:
             with np.errstate(all="ignore"):
                 given = (dy * of_dy).astype(np.float32)
             inputs = [given, mean, rstd, x, gamma, beta]

@@ -51,6 +51,7 @@ def test_it_is_called_any():
     assert ANY not in openaclnn.products()
 
 
+@pytest.mark.programs
 def test_from_the_environment():
     program = "import openaclnn; print(openaclnn.config()['product'])"
     done = subprocess.run(

@@ -51,15 +51,16 @@ def swept(op):
     return next(i for i, p in enumerate(op.input_tensors) if p.python_name in names)
 
 
-def worst_of(op, attributes, patterns, rng, output="FLOAT"):
-    """The largest error in ULP of the output, with its inputs and attributes."""
+def worst_of(op, attributes, patterns, rng, outputs=("FLOAT",)):
+    """For each dtype of the output its largest error in ULP, with the inputs and attributes."""
     x = patterns.astype(np.uint32).view(np.float32)
     inputs = [x if i == swept(op) else partner(rng, x.size) for i in range(len(op.input_tensors))]
-    out = np.empty(x.shape, numpy_dtype(output))
     (expected,) = evaluate(op, inputs, attributes)
-    error = ulp_error(call(op, inputs, attributes, out), expected, output)
-    at = int(np.argmax(error))
-    return float(error[at]), tuple(float(given[at]) for given in inputs), attributes
+    for output in outputs:
+        out = np.empty(x.shape, numpy_dtype(output))
+        error = ulp_error(call(op, inputs, attributes, out), expected, output)
+        at = int(np.argmax(error))
+        yield float(error[at]), tuple(float(given[at]) for given in inputs), attributes
 
 
 def worst_of_task(task):
@@ -70,7 +71,8 @@ def worst_of_task(task):
 
     def worst_of_chunk(start):
         usual = draw_attributes(op, "FLOAT", rng, (near_one,)) if attributes is None else attributes
-        return worst_of(op, usual, np.arange(start, start + CHUNK, dtype=np.uint64), rng)
+        (worst,) = worst_of(op, usual, np.arange(start, start + CHUNK, dtype=np.uint64), rng)
+        return worst
 
     return max(map(worst_of_chunk, range(begin, begin + TASK, CHUNK)), key=error_of)
 
@@ -116,8 +118,9 @@ def test_a_slice_of_all_patterns(op):
         near = (special[:, None] + np.arange(-300, 301)).reshape(-1) % ALL
         patterns = np.concatenate([np.arange(0, ALL, 4099), near])
         rng = np.random.default_rng(SEED)
-        for output in ("FLOAT", "FLOAT16", "BFLOAT16") if op.output == "castable" else ("FLOAT",):
-            error, x, _ = worst_of(op, attributes, patterns, rng, output)
+        outputs = ("FLOAT", "FLOAT16", "BFLOAT16") if op.output == "castable" else ("FLOAT",)
+        found = worst_of(op, attributes, patterns, rng, outputs)
+        for output, (error, x, _) in zip(outputs, found, strict=True):
             limit = accuracy(op, "FLOAT", output)[1]
             what = f"{op.name}, {text(attributes)}, {output}, seed {SEED}: {error:.4f} ulp at {x}"
             assert error <= limit, what

@@ -7,7 +7,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from openaclnn.settings import home
+
+pytestmark = pytest.mark.programs
 
 
 def run(*words, folder, **variables):

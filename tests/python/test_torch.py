@@ -158,6 +158,7 @@ with torch.inference_mode():
 """
 
 
+@pytest.mark.programs
 def test_a_torch_that_increments_one_version_at_a_time():
     done = subprocess.run([sys.executable, "-c", BEFORE_LISTS], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("0 1 1 1\n4.0\n", "")
@@ -177,6 +178,7 @@ print("torch" in sys.modules)
 """
 
 
+@pytest.mark.programs
 def test_arrays_of_numpy_do_not_load_torch():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")

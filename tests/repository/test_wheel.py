@@ -57,7 +57,7 @@ def compile_against(
 
 
 class Installed:
-    """An environment of its own with the wheel and this process's NumPy, and nothing on its PATH
+    """A separate environment with the wheel and this process's NumPy, and nothing on its PATH
     that compiles."""
 
     def __init__(self, folder: Path) -> None:

@@ -262,6 +262,7 @@ print(x.grad.tolist())
 """
 
 
+@pytest.mark.programs
 def test_the_import_makes_the_difference():
     done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("refused\n[0.5, 1.0]\n", "")

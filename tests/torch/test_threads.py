@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions on torch's threads: who runs them, and where torch's threads must not be used.
 
-Each test has a process of its own: which threads run a region depends on what the process did
+Each test runs in its own process: which threads run a region depends on what the process did
 before.
 """
 

@@ -168,6 +168,9 @@ def test_the_report_and_the_data():
     assert output["worst"][0]["index"] == [7]
     assert output["worst"][0]["got"] == {"value": "nan", "bits": "0x7e00"}
     assert sum(output["histogram"].values()) == 1000
+    x[7], y[7] = -np.nan, 0
+    found = openaclnn.compare(y, "elu", x)
+    assert found.outputs[0].worst[0].nearest[1] == "0x7e00"  # not the sign of the input
 
 
 def test_arguments_in_the_order_of_the_function():

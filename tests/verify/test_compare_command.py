@@ -98,6 +98,7 @@ def test_negative_numbers_are_values(tmp_path, monkeypatch, capsys):
     assert "unrecognized arguments: -1e" in capsys.readouterr().err
 
 
+@pytest.mark.programs
 def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
     """Of a command that had more to print than was read, nobody knows the status."""
     x = np.linspace(-4, 4, 100, dtype=np.float32)

@@ -24,6 +24,7 @@ def blocks(language: str, page: Path = PAGE) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
+@pytest.mark.programs
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = "\n".join(blocks("python"))
@@ -42,6 +43,7 @@ def judge(folder):
     return done.stdout
 
 
+@pytest.mark.programs
 def test_ten_lines_for_a_kernel_in_c(tmp_path):
     """The lines are ten; the verdicts before and after the change are what the page says."""
     source, commands = blocks("c")[0], blocks("console")[0].splitlines()
@@ -62,6 +64,7 @@ def test_ten_lines_for_a_kernel_in_c(tmp_path):
             assert abs(float(worst)) < 0.1
 
 
+@pytest.mark.programs
 def test_ten_lines_for_a_kernel_in_cuda(tmp_path):
     if shutil.which("nvcc") is None or shutil.which("nvidia-smi") is None:
         pytest.skip("there is no CUDA compiler, or no GPU")
@@ -71,6 +74,7 @@ def test_ten_lines_for_a_kernel_in_cuda(tmp_path):
     assert judge(tmp_path).startswith("FAILED aclnnElu")
 
 
+@pytest.mark.programs
 def test_the_promise_of_the_page_about_bfloat16_files(tmp_path):
     """np.save makes raw bits of bfloat16; dtype= says what they are."""
     x = np.linspace(-4, 4, 100).astype(np.float32)

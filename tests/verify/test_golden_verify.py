@@ -35,6 +35,7 @@ def verified(provider: str, *options: str) -> tuple[int, dict[str, object]]:
     return status, json.loads(Path("report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.programs
 @needs_aten
 @pytest.mark.parametrize("name", NAMES)
 def test_openaclnn_passes(name, tmp_path, monkeypatch, capsys):
@@ -67,6 +68,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.programs
 @needs_aten
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_library_is_judged(mistake, tmp_path, monkeypatch):
@@ -104,6 +106,7 @@ def test_what_cannot_be_verified_is_refused(sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.programs
 @needs_aten
 def test_a_result_in_the_memory_of_an_input(tmp_path, monkeypatch):
     """Of functions that have an in-place form."""

@@ -67,7 +67,8 @@ def test_a_case_is_made_again_from_its_seed_and_from_its_data():
 
 
 def test_every_pattern_and_every_combination():
-    for case in all_cases():
+    plain = {(c.op.kernel, c.dtype, c.values): c for c in reversed(all_cases())}
+    for case in plain.values():  # with the first attributes
         if case.values == "every":
             for x in case.inputs():
                 assert len(np.unique(x.view(np.uint16))) == 65_536

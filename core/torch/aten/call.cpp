@@ -95,7 +95,9 @@ IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
 
 // Adds the memory of the argument's tensors. A tensor with gaps counts as wholly written, and not
 // as read.
-void add_ranges(const Parameter& parameter, const Value& value, std::vector<Range>* ranges) {
+void add_ranges(const Row& row, const Parameter& parameter, const Value& value,
+                std::vector<Range>* ranges) {
+  const bool moved = row.computed == Row::Computed::moved && !parameter.written;
   const auto add = [&](const aclTensor* handle) {
     const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
     if (tensor == nullptr || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
@@ -105,8 +107,8 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
     if (!element_range(*tensor, &low, &high) || low == high) return;
     if (!parameter.written && high - low != c10::multiply_integers(sizes)) return;
     const char* first = static_cast<const char*>(tensor->data) + low * bytes;
-    ranges->push_back(
-        {parameter.name, first, static_cast<size_t>((high - low) * bytes), parameter.written});
+    ranges->push_back({parameter.name, first, static_cast<size_t>((high - low) * bytes),
+                       parameter.written, moved});
   };
   if (value.pointer == nullptr) return;
   if (parameter.kind == Kind::tensor) add(static_cast<const aclTensor*>(value.pointer));
@@ -117,9 +119,10 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
 // ATen adds such numbers to sizes, and takes those below -2^62 for handles of symbolic ones.
 IValue numbers(const Parameter& parameter, const aclIntArray& list) {
   constexpr int64_t kMost = int64_t{1} << 40;
+  const bool any = parameter.limits.numbers == Limits::Numbers::unset;
   c10::List<int64_t> made;
   for (const int64_t number : list) {
-    if (number < -kMost || number > kMost)
+    if (!any && (number < -kMost || number > kMost))
       throw Refusal(
           c10::str(parameter.name, " must have numbers from -2^40 to 2^40, but has ", number));
     made.push_back(number);
@@ -208,7 +211,7 @@ void Call::take(const Parameter& parameter, const Value& value) {
   values.push_back(to_ivalue(parameter, value));
   if (row->overload == nullptr)  // a composite
     handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
-  if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
+  if (openaclnn_is_checked()) add_ranges(*row, parameter, value, &ranges);
 }
 
 // Equal dims in the same order, ignoring size-1 dims.

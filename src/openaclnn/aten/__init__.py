@@ -8,8 +8,9 @@ On the left are the C function and its parameters in their order, with what they
 place. On the right is the operator of ATen with its overload and leading arguments: parameters,
 none, true, false, numbers, "text", or the dtype of out. Its results go to the written parameters
 that are not arguments, in their order, or else to the first. `in float` computes 16-bit floats in
-float; `promoted` computes tensors of several dtypes in the one that holds them all and out. Where
-one operator of ATen is not enough, `composite name` stands for a function of
+float; `promoted` computes tensors of several dtypes in the one that holds them all and out;
+`moved` only moves values, which need not be initialised before the result is read. Where
+one operator of ATen is not enough, `composite name` is a function of
 core/torch/aten/composites.
 A name without acl is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
@@ -36,7 +37,7 @@ class Row:
     op: str
     overload: str | None  # None: op is a composite
     arguments: tuple[str, ...]
-    computed: str  # as_given, in_float, promoted: of core/aten/row.h
+    computed: str  # as_given, in_float, promoted, moved: of core/aten/row.h
     inplace: bool = False  # the C function has no out: self takes its place
 
     @property
@@ -61,7 +62,7 @@ class Row:
 
 ROW = re.compile(
     r"(\w+)( Inplace)?\((.*?)\) = (?:composite (\w+)|(\w+)(?:\.(\w+))?\((.*?)\))"
-    r"( in float| promoted)?$"
+    r"( in float| promoted| moved)?$"
 )
 BRACES = re.compile(r"\{([^}]+)\}")
 

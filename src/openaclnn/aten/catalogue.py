@@ -27,6 +27,7 @@ COMPUTED = {
     "as_given": "",
     "in_float": "16-bit floats are computed in float",
     "promoted": "tensors of several dtypes are computed in the one that holds them all and out",
+    "moved": "",
 }
 _PACKED = "INT8, INT4, or INT32 with eight 4-bit integers in each"
 # What the functions of core/torch/aten/composites refuse by name, or leave out.

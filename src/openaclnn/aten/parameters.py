@@ -13,6 +13,7 @@
     self: float tensor   floating-point numbers; `index tensor` has integers
     y: packed tensor!    INT4 too, which other outputs may not be
     scalesH: scale double  0 or less, or not so small that an index overflows
+    mropeSection: unset ints  any numbers: torch_npu passes uninitialised memory for its default
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
     saveMean[C] if train needed where the flag is true, ignored otherwise
@@ -56,6 +57,7 @@ OF = {
     "index": "integers",
     "packed": "INT4 too",
     "scale": "0 or less, or at least 1e-6",
+    "unset": "any numbers where it is ignored",
 }
 
 
@@ -67,7 +69,7 @@ class Parameter:
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
     flat: bool = False  # of the shape only the number of elements counts
-    of: str = "any"  # or float, index, packed, scale
+    of: str = "any"  # or float, index, packed, scale, unset
     least: int | None = None
     most: int | None = None
     multiple: str | None = None  # the parameter that divides it
@@ -113,7 +115,7 @@ class Parameter:
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
-    r"(?:: (?:(?P<of>float|index|packed|scale) )?"
+    r"(?:: (?:(?P<of>float|index|packed|scale|unset) )?"
     r"(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"

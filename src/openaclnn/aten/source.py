@@ -48,6 +48,7 @@ def argument(row: Row, text: str) -> str:
 
 NUMBERS = {
     "any": "any", "float": "floating", "index": "integral", "packed": "packed", "scale": "scale",
+    "unset": "unset",
 }  # fmt: skip
 
 

@@ -65,8 +65,8 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
     sizes are all there is to know: a case that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
-    with np.errstate(invalid="ignore"):  # signalling NaN
-        inputs = np.ones(output.got.shape, bool)
+    inputs = np.ones(output.got.shape, bool)
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
         values = inputs & np.isfinite(output.got)

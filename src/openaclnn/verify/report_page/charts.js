@@ -128,7 +128,7 @@ function chart(whole, input, open, numberOf) {
 
   function draw() {
     const wide = Math.max(box.clientWidth, 240);
-    const aside = curve.nan ? 44 : 0; // NaN has a place of its own
+    const aside = curve.nan ? 44 : 0; // NaN has its own place
     const [left, right, top, bottom, high] = [44, 10 + aside, 22, 26, 240];
     const [low, end] = bins.length ? [bins[0], bins[bins.length - 1] + 1] : [0, 1];
     const x = (place) => left + ((place - low) / (end - low)) * (wide - left - right);
