@@ -82,7 +82,8 @@ class HandlePool {
   // destructor. Other threads that hold or destroy the object wait; find() does not.
   class Hold {
    public:
-    Hold(HandlePool& pool, const void* handle) : pool_(pool), object_(pool.find(handle)) {
+    Hold() = default;
+    Hold(HandlePool& pool, const void* handle) : pool_(&pool), object_(pool.find(handle)) {
       if (object_ == nullptr) return;
       slot_ = pool.slot_of(handle);
       slot_->lock.lock();
@@ -93,12 +94,18 @@ class HandlePool {
     ~Hold() {
       if (ends_) {
         object_->~T();
-        pool_.give(slot_);
+        pool_->give(slot_);
       } else {
         release();
       }
     }
-    Hold(const Hold&) = delete;
+    Hold& operator=(Hold&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(object_, other.object_);
+      std::swap(slot_, other.slot_);
+      std::swap(ends_, other.ends_);
+      return *this;
+    }
 
     explicit operator bool() const { return object_ != nullptr; }
     T* operator->() const { return object_; }
@@ -111,7 +118,7 @@ class HandlePool {
 
     // No thread finds the object from now on; it is destroyed when the hold ends.
     void withdraw(End end) {
-      note_end(slot_, pool_.turn_of(slot_, object_), end);
+      note_end(slot_, pool_->turn_of(slot_, object_), end);
       slot_->live.store(nullptr, std::memory_order_release);
       slot_->lock.unlock();
       ends_ = true;
@@ -124,8 +131,8 @@ class HandlePool {
     }
 
    private:
-    HandlePool& pool_;
-    T* object_;
+    HandlePool* pool_ = nullptr;
+    T* object_ = nullptr;
     Slot* slot_ = nullptr;
     bool ends_ = false;
   };
