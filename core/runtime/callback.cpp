@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstring>
 #include <list>
 #include <map>
@@ -55,6 +56,8 @@ struct Reporter {  // a thread of the program
 
   bool unused() const { return streams == 0 && pending.empty() && active_calls == 0; }
 };
+
+std::atomic<bool> any_reporter = false;  // ever; most programs have none
 
 struct Reporters {
   Reporters() {
@@ -186,6 +189,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
   }
   try {
     ++reporters.of_thread[thread].streams;
+    any_reporter = true;
   } catch (...) {
     reporters.of_stream.erase(subscription);
     throw;
@@ -274,6 +278,8 @@ void forget_reporter(Stream* stream) {
 }
 
 bool reports_here() {
+  if (!any_reporter.load(std::memory_order_relaxed)) [[likely]]
+    return false;
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
   return reporters.of_thread.count(static_cast<uint64_t>(pthread_self())) != 0;

@@ -15,11 +15,15 @@ namespace openaclnn::aten {
 namespace {
 
 template <class T>
-const T& alive(const HandlePool<T>& pool, const Parameter& parameter, const void* handle) {
-  const T* found = pool.find(handle);
-  if (found != nullptr) return *found;
+[[noreturn, gnu::noinline]] void refuse_handle(const Parameter& parameter, const void* handle) {
   throw Refusal(c10::str(parameter.name, " ", handle, " was destroyed or never created"),
                 {Reason::dead_handle, object_kind<T>()});
+}
+
+const aclScalar& alive(const Parameter& parameter, const void* handle) {
+  const aclScalar* found = scalars().find(handle);
+  if (found != nullptr) return *found;
+  refuse_handle<aclScalar>(parameter, handle);
 }
 
 Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
@@ -54,6 +58,12 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   return tensor_of_memory(first, room, sizes, strides, dtype);
 }
 
+Tensor wrap(const Parameter& parameter, const void* handle) {
+  const HandlePool<aclTensor>::Pin tensor(tensors(), handle);  // another thread may destroy it
+  if (!tensor) refuse_handle<aclTensor>(parameter, handle);
+  return wrap(parameter, *tensor);
+}
+
 template <class T>
 T stored(const Scalar& scalar) {
   T value;
@@ -83,12 +93,18 @@ at::Scalar number(const Parameter& parameter, const Scalar& scalar) {
                 Reason::wrong_dtype);
 }
 
+// Calls make(list), which another thread may destroy at any other time.
+template <class T, class F>
+auto with_list(HandlePool<T>& pool, const Parameter& parameter, const void* handle, F make) {
+  const typename HandlePool<T>::Hold list(pool, handle);
+  if (!list) refuse_handle<T>(parameter, handle);
+  return make(*list);
+}
+
 IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
   c10::List<std::optional<Tensor>> made;
   for (const aclTensor* tensor : list) {
-    made.push_back(tensor == nullptr
-                       ? std::nullopt
-                       : std::optional(wrap(parameter, alive(tensors(), parameter, tensor))));
+    made.push_back(tensor == nullptr ? std::nullopt : std::optional(wrap(parameter, tensor)));
   }
   return made;
 }
@@ -97,8 +113,8 @@ IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
 // as read.
 void add_ranges(const Parameter& parameter, const Value& value, std::vector<Range>* ranges) {
   const auto add = [&](const aclTensor* handle) {
-    const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
-    if (tensor == nullptr || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
+    const HandlePool<aclTensor>::Pin tensor(tensors(), handle);
+    if (!tensor || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
     const auto bytes = static_cast<int64_t>(c10::elementSize(scalar_type(tensor->dtype)));
     const at::IntArrayRef sizes(tensor->shape.at, static_cast<size_t>(tensor->shape.rank));
     int64_t low = 0, high = 0;
@@ -111,7 +127,9 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
   if (value.pointer == nullptr) return;
   if (parameter.kind == Kind::tensor) add(static_cast<const aclTensor*>(value.pointer));
   if (parameter.kind != Kind::tensors) return;
-  for (const aclTensor* tensor : alive(tensor_lists(), parameter, value.pointer)) add(tensor);
+  with_list(tensor_lists(), parameter, value.pointer, [&](const aclTensorList& list) {
+    for (const aclTensor* tensor : list) add(tensor);
+  });
 }
 
 // ATen adds such numbers to sizes, and takes those below -2^62 for handles of symbolic ones.
@@ -187,19 +205,26 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
   const void* handle = value.pointer;
   if (handle == nullptr) return {};
   switch (parameter.kind) {
-    case Kind::tensor: return wrap(parameter, alive(tensors(), parameter, handle));
-    case Kind::tensors: return list_of_tensors(parameter, alive(tensor_lists(), parameter, handle));
-    case Kind::scalar: return number(parameter, alive(scalars(), parameter, handle));
-    case Kind::ints: return numbers(parameter, alive(int_arrays(), parameter, handle));
-    case Kind::bools: return list_of<bool>(alive(bool_arrays(), parameter, handle));
-    case Kind::floats: return list_of<double>(alive(float_arrays(), parameter, handle));
+    case Kind::tensor: return wrap(parameter, handle);
+    case Kind::tensors:
+      return with_list(tensor_lists(), parameter, handle,
+                       [&](const auto& list) { return list_of_tensors(parameter, list); });
+    case Kind::scalar: return number(parameter, alive(parameter, handle));
+    case Kind::ints:
+      return with_list(int_arrays(), parameter, handle,
+                       [&](const auto& list) { return numbers(parameter, list); });
+    case Kind::bools:
+      return with_list(bool_arrays(), parameter, handle, list_of<bool, aclBoolArray>);
+    case Kind::floats:
+      return with_list(float_arrays(), parameter, handle, list_of<double, aclFloatArray>);
     case Kind::text: return std::string(static_cast<const char*>(handle));
-    case Kind::scalars: {
-      auto made = c10::impl::GenericList(c10::NumberType::get());
-      for (const aclScalar* scalar : alive(scalar_lists(), parameter, handle))
-        made.push_back(number(parameter, alive(scalars(), parameter, scalar)));
-      return made;
-    }
+    case Kind::scalars:
+      return with_list(scalar_lists(), parameter, handle, [&](const aclScalarList& list) -> IValue {
+        auto made = c10::impl::GenericList(c10::NumberType::get());
+        for (const aclScalar* scalar : list)
+          made.push_back(number(parameter, alive(parameter, scalar)));
+        return made;
+      });
     default: throw Refusal("internal error: unknown kind of argument", Reason::internal);
   }
 }
@@ -289,8 +314,8 @@ void Sized::operator=(const Tensor& result) const {
   room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
   leave(room_, dense.numel());
   // The program may have destroyed the tensor after phase 1, but not its memory.
-  aclTensor* own = tensors().find(handle_);
-  if (own == nullptr) return;
+  const HandlePool<aclTensor>::Hold own(tensors(), handle_);
+  if (!own) return;
   own->shape.rank = own->strides.rank = static_cast<int>(dense.dim());
   std::copy(dense.sizes().begin(), dense.sizes().end(), own->shape.at);
   std::copy(dense.strides().begin(), dense.strides().end(), own->strides.at);
