@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstring>
 #include <list>
 #include <map>
@@ -48,6 +47,8 @@ struct Callback {
   }
 };
 
+std::atomic<bool> any_reporter = false;  // ever; most programs have none
+
 struct Reporter {  // a thread of the program
   std::condition_variable wake;
   std::list<Callback> pending;
@@ -56,8 +57,6 @@ struct Reporter {  // a thread of the program
 
   bool unused() const { return streams == 0 && pending.empty() && active_calls == 0; }
 };
-
-std::atomic<bool> any_reporter = false;  // ever; most programs have none
 
 struct Reporters {
   Reporters() {
@@ -83,9 +82,8 @@ struct Reporters {
     Reporter& reporter = found->second;
     for (auto i = reporter.pending.begin(); i != reporter.pending.end();) {
       const auto next = std::next(i);
-      if (i->stream == subscription->first && i->turn != nullptr) {
+      if (i->stream == subscription->first && i->turn != nullptr)
         dropped.splice(dropped.end(), reporter.pending, i);
-      }
       i = next;
     }
     --reporter.streams;
@@ -278,8 +276,7 @@ void forget_reporter(Stream* stream) {
 }
 
 bool reports_here() {
-  if (!any_reporter.load(std::memory_order_relaxed)) [[likely]]
-    return false;
+  if (!any_reporter) return false;
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
   return reporters.of_thread.count(static_cast<uint64_t>(pthread_self())) != 0;
@@ -289,9 +286,8 @@ bool reports_here() {
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream) {
-  const auto block = static_cast<int>(blockType);
   return guarded("aclrtLaunchCallback", ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return launch(fn, userData, block, stream).code(); });
+                 [&] { return launch(fn, userData, static_cast<int>(blockType), stream).code(); });
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {

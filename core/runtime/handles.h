@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a crash.
-//
 // All objects of one type live in slots of one reserved address range, so `find` is a range test, a
 // load and a comparison. A freed slot is reused only after kRest others were freed, and its next
 // object starts kStep bytes further, for kTurns turns: a stale handle is recognised for at least
 // (kRest + 1) * kTurns objects.
 //
 // A thread that works on an object which another thread may destroy holds it:
-//
 //   HandlePool<T>::Hold hold(pool, handle);   // one thread at a time
 //   if (!hold) return fail(…);
-//   hold->work();
-//
 // or pins it, if several threads work on one object at a time (types with T::kPinned).
 #pragma once
 
@@ -100,10 +96,8 @@ class HandlePool {
       }
     }
     Hold& operator=(Hold&& other) noexcept {
-      std::swap(pool_, other.pool_);
-      std::swap(object_, other.object_);
-      std::swap(slot_, other.slot_);
-      std::swap(ends_, other.ends_);
+      std::swap(pool_, other.pool_), std::swap(object_, other.object_);
+      std::swap(slot_, other.slot_), std::swap(ends_, other.ends_);
       return *this;
     }
 
@@ -154,8 +148,7 @@ class HandlePool {
         : slot_(std::exchange(other.slot_, nullptr)),
           object_(std::exchange(other.object_, nullptr)) {}
     Pin& operator=(Pin&& other) noexcept {
-      std::swap(slot_, other.slot_);
-      std::swap(object_, other.object_);
+      std::swap(slot_, other.slot_), std::swap(object_, other.object_);
       return *this;
     }
     ~Pin() { release(); }
