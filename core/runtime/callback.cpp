@@ -99,10 +99,7 @@ struct Reporters {
 };
 
 void drop(const std::list<Callback>& callbacks) {
-  for (const Callback& callback : callbacks) {
-    callback.turn->dropped = true;
-    callback.turn->signal();
-  }
+  for (const Callback& callback : callbacks) callback.turn->dropped = true, callback.turn->signal();
 }
 
 // A task of the stream. The list node is allocated at launch, so handing it over cannot fail.
@@ -242,9 +239,8 @@ Status process(int32_t timeout) {
     const bool in_time = deadline.wait(
         reporter.wake, lock, [&] { return !reporter.pending.empty() || reporter.streams == 0; });
     --reporter.active_calls;
-    if (!reporter.pending.empty()) {
+    if (!reporter.pending.empty())
       taken.splice(taken.end(), reporter.pending, reporter.pending.begin());
-    }
     if (reporter.unused()) reporters.of_thread.erase(found);
     if (taken.empty() && in_time) {
       return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
