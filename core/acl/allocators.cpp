@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "acl/acl_rt_allocator.h"
+#include "core/acl/description.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/handles.h"
@@ -36,21 +37,19 @@ struct RegisteredAllocators {
   std::map<int32_t, std::pair<aclrtAllocatorDesc, Allocator>> of_stream;  // by its number
 };
 
-Status find_allocator(const char* call, aclrtAllocatorDesc handle, Allocator** found) {
-  if (Status null = not_null(call, "allocatorDesc", handle); !null.ok()) return null;
-  *found = allocators().find(handle);
-  if (*found != nullptr) return {};
-  return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
-              "allocatorDesc %p was destroyed or never created", handle);
+using HeldAllocator = HandlePool<Allocator>::Hold;
+
+Status find_allocator(const char* call, aclrtAllocatorDesc handle, HeldAllocator* found) {
+  return find_object(allocators(), call, "allocatorDesc", static_cast<Allocator*>(handle), found);
 }
 
 template <class T>
 aclError set_member(const char* call, aclrtAllocatorDesc handle, const char* name,
                     T Allocator::* member, T value) {
-  Allocator* own;
+  HeldAllocator own;
   Status status = find_allocator(call, handle, &own);
   if (status.ok()) status = not_null(call, name, reinterpret_cast<void*>(value));
-  if (status.ok()) own->*member = value;
+  if (status.ok()) (*own).*member = value;
   return status.code();
 }
 
@@ -71,10 +70,8 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) {
 }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
-  Allocator* own;
-  const Status status = find_allocator("aclrtAllocatorDestroyDesc", allocatorDesc, &own);
-  if (status.ok()) allocators().destroy(own);
-  return status.code();
+  return end_object(allocators(), "aclrtAllocatorDestroyDesc", "allocatorDesc",
+                    static_cast<Allocator*>(allocatorDesc));
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
@@ -110,7 +107,7 @@ aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocator
   constexpr const char* call = "aclrtAllocatorRegister";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
     PinnedStream own;
-    Allocator* allocator;
+    HeldAllocator allocator;
     Status status = find_named_stream(call, stream, &own);
     if (status.ok()) status = find_allocator(call, allocatorDesc, &allocator);
     if (!status.ok()) return status.code();

@@ -18,7 +18,7 @@ template <class Show>
 aclError set_attribute(const char* call, aclopAttr* handle, const char* name, Show show) {
   return guarded(call, ACL_ERROR_BAD_ALLOC,
                  [&] {
-                   aclopAttr* attribute;
+                   HandlePool<aclopAttr>::Hold attribute;
                    Status status = find_object(attributes(), call, "attr", handle, &attribute);
                    if (status.ok()) status = not_null(call, "attrName", name);
                    if (!status.ok()) return status;

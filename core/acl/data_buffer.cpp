@@ -17,7 +17,7 @@ namespace {
 // Reads a buffer; returns `otherwise`, with a sentence, if it is not alive.
 template <class Get, class Value>
 Value ask_buffer(const char* call, const aclDataBuffer* handle, Get get, Value otherwise) {
-  aclDataBuffer* buffer;
+  HandlePool<aclDataBuffer>::Hold buffer;
   const Status status = find_object(buffers(), call, "dataBuffer", handle, &buffer);
   if (status.ok()) return get(*buffer);
   (void)status.code();
@@ -35,14 +35,11 @@ aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
-  aclDataBuffer* found;
-  Status status = find_object(buffers(), "aclDestroyDataBuffer", "dataBuffer", dataBuffer, &found);
-  if (status.ok()) buffers().destroy(found);
-  return status.code();
+  return end_object(buffers(), "aclDestroyDataBuffer", "dataBuffer", dataBuffer);
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
-  aclDataBuffer* found;
+  HandlePool<aclDataBuffer>::Hold found;
   const Status status =
       find_object(buffers(), "aclUpdateDataBuffer", "dataBuffer", dataBuffer, &found);
   if (status.ok()) found->data = data, found->size = size;

@@ -39,7 +39,7 @@ template <class Set>
 aclError change(const char* call, aclTensorDesc* handle, Set set) {
   return guarded(call, ACL_ERROR_BAD_ALLOC,
                  [&] {
-                   aclTensorDesc* description;
+                   HandlePool<aclTensorDesc>::Hold description;
                    Status status = find_object(descriptions(), call, "desc", handle, &description);
                    return status.ok() ? set(*description) : status;
                  })
@@ -49,7 +49,7 @@ aclError change(const char* call, aclTensorDesc* handle, Set set) {
 // Reads a description; returns `otherwise`, with a sentence, if it is not alive.
 template <class Get, class Value>
 Value ask(const char* call, const aclTensorDesc* handle, Get get, Value otherwise) {
-  aclTensorDesc* description;
+  HandlePool<aclTensorDesc>::Hold description;
   Status status = find_object(descriptions(), call, "desc", handle, &description);
   if (status.ok()) return get(*description);
   (void)status.code();
@@ -78,7 +78,7 @@ void aclDestroyTensorDesc(const aclTensorDesc* desc) { descriptions().destroy(de
 
 aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t* dimSize) {
   constexpr const char* call = "aclGetTensorDescDimV2";
-  aclTensorDesc* description;
+  HandlePool<aclTensorDesc>::Hold description;
   Status status = find_object(descriptions(), call, "desc", desc, &description);
   if (status.ok()) status = not_null(call, "dimSize", dimSize);
   if (status.ok() && index >= description->dims.size()) {
@@ -182,7 +182,7 @@ aclError aclSetTensorShapeRange(aclTensorDesc* desc, size_t dimsCount,
 aclError aclGetTensorDescDimRange(const aclTensorDesc* desc, size_t index, size_t dimRangeNum,
                                   int64_t* dimRange) {
   constexpr const char* call = "aclGetTensorDescDimRange";
-  aclTensorDesc* description;
+  HandlePool<aclTensorDesc>::Hold description;
   Status status = find_object(descriptions(), call, "desc", desc, &description);
   if (status.ok()) status = not_null(call, "dimRange", dimRange);
   if (!status.ok()) return status.code();

@@ -66,13 +66,28 @@ HandlePool<aclDataBuffer>& buffers();
 HandlePool<aclopAttr>& attributes();
 
 template <class T>
-Status find_object(const HandlePool<T>& pool, const char* call, const char* argument,
-                   const void* handle, T** found) {
-  if (Status status = not_null(call, argument, handle); !status.ok()) return status;
-  *found = pool.find(handle);
-  if (*found != nullptr) return {};
+Status ended_object(const char* call, const char* argument, const T* handle) {
   return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
-              "%s %p was destroyed or never created", argument, handle);
+              "%s %p was destroyed or never created", argument, static_cast<const void*>(handle));
+}
+
+// Holds the object while the call works on it: another thread may destroy it at any time. Who holds
+// several takes the container before what is in it.
+template <class T>
+Status find_object(HandlePool<T>& pool, const char* call, const char* argument, const T* handle,
+                   typename HandlePool<T>::Hold* found) {
+  if (Status status = not_null(call, argument, handle); !status.ok()) return status;
+  *found = typename HandlePool<T>::Hold(pool, handle);
+  return *found ? Status() : ended_object(call, argument, handle);
+}
+
+template <class T, class F = void (*)(T&)>
+aclError end_object(
+    HandlePool<T>& pool, const char* call, const char* argument, const T* handle,
+    F last = [](T&) {}) {
+  Status status = not_null(call, argument, handle);
+  if (status.ok() && !pool.destroy(handle, last)) status = ended_object(call, argument, handle);
+  return status.code();
 }
 
 // An operator by type, as aclopCompileAndExecute gets it.

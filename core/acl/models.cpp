@@ -30,7 +30,7 @@ T* create_in(const char* call, HandlePool<T>& pool) {
 }
 
 Status find_model(const char* call, const aclmdlDesc* handle) {
-  aclmdlDesc* found;
+  HandlePool<aclmdlDesc>::Hold found;
   return find_object(models(), call, "modelDesc", handle, &found);
 }
 
@@ -66,9 +66,7 @@ size_t count_nothing(const char* call, const aclmdlDesc* handle) {
 aclmdlDesc* aclmdlCreateDesc(void) { return create_in("aclmdlCreateDesc", models()); }
 
 aclError aclmdlDestroyDesc(aclmdlDesc* modelDesc) {
-  const Status status = find_model("aclmdlDestroyDesc", modelDesc);
-  if (status.ok()) models().destroy(modelDesc);
-  return status.code();
+  return end_object(models(), "aclmdlDestroyDesc", "modelDesc", modelDesc);
 }
 
 size_t aclmdlGetNumInputs(aclmdlDesc* modelDesc) {
@@ -141,26 +139,23 @@ aclmdlDataset* aclmdlCreateDataset(void) { return create_in("aclmdlCreateDataset
 
 // The buffers stay alive.
 aclError aclmdlDestroyDataset(const aclmdlDataset* dataset) {
-  aclmdlDataset* found;
-  const Status status = find_object(datasets(), "aclmdlDestroyDataset", "dataset", dataset, &found);
-  if (status.ok()) datasets().destroy(found);
-  return status.code();
+  return end_object(datasets(), "aclmdlDestroyDataset", "dataset", dataset);
 }
 
 aclError aclmdlAddDatasetBuffer(aclmdlDataset* dataset, aclDataBuffer* dataBuffer) {
   constexpr const char* call = "aclmdlAddDatasetBuffer";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    aclmdlDataset* found;
-    aclDataBuffer* buffer;
+    HandlePool<aclmdlDataset>::Hold found;
+    HandlePool<aclDataBuffer>::Hold buffer;
     Status status = find_object(datasets(), call, "dataset", dataset, &found);
     if (status.ok()) status = find_object(buffers(), call, "dataBuffer", dataBuffer, &buffer);
-    if (status.ok()) found->buffers.push_back(buffer);
+    if (status.ok()) found->buffers.push_back(dataBuffer);
     return status.code();
   });
 }
 
 size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset* dataset) {
-  aclmdlDataset* found;
+  HandlePool<aclmdlDataset>::Hold found;
   const Status status =
       find_object(datasets(), "aclmdlGetDatasetNumBuffers", "dataset", dataset, &found);
   if (status.ok()) return found->buffers.size();
@@ -170,7 +165,7 @@ size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset* dataset) {
 
 aclDataBuffer* aclmdlGetDatasetBuffer(const aclmdlDataset* dataset, size_t index) {
   constexpr const char* call = "aclmdlGetDatasetBuffer";
-  aclmdlDataset* found;
+  HandlePool<aclmdlDataset>::Hold found;
   if (Status status = find_object(datasets(), call, "dataset", dataset, &found); !status.ok())
     return status.null();
   if (index < found->buffers.size()) return found->buffers[index];

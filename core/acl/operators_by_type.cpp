@@ -17,8 +17,8 @@ using namespace openaclnn;
 namespace {
 
 std::string shown(const aclTensorDesc* handle) {
-  const aclTensorDesc* description = descriptions().find(handle);
-  if (description == nullptr) return "?";
+  const HandlePool<aclTensorDesc>::Hold description(descriptions(), handle);
+  if (!description) return "?";
   std::string text = "[";
   for (const int64_t dim : description->dims) {
     if (text.size() > 1) text += ", ";
@@ -31,36 +31,50 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
               const aclopAttr* attribute) {
   std::string tensors;
   for (int i = 0; i < inputs; ++i) tensors += (i > 0 ? ", " : "") + shown(given[i]);
-  const aclopAttr* own = attributes().find(attribute);
+  const HandlePool<aclopAttr>::Hold own(attributes(), attribute);
   return fail(ACL_ERROR_OP_NOT_FOUND, Reason::not_supported, call,
               "opType %s is not supported (inputs %s%s%s); `openaclnn docs npu_device` lists "
               "those that are, and aclnn functions reach more",
-              type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
-              own == nullptr ? "" : own->text.c_str());
+              type, tensors.c_str(), !own || own->text.empty() ? "" : " and ",
+              own ? own->text.c_str() : "");
 }
 
 Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer* source,
                 const aclTensorDesc* to, const aclDataBuffer* target, aclrtStream stream) {
-  const aclTensorDesc* in = descriptions().find(from);
-  const aclTensorDesc* out = descriptions().find(to);
-  const aclDataBuffer* data = buffers().find(source);
-  const aclDataBuffer* place = buffers().find(target);
-  if (in == nullptr || out == nullptr || data == nullptr || place == nullptr) {
+  struct Side {
+    aclDataType dtype = ACL_DT_UNDEFINED;
+    bool alive = false, counted = false;
+    size_t bytes = 0, room = 0;
+    void* data = nullptr;
+  } sides[2];
+  const std::pair<const aclTensorDesc*, const aclDataBuffer*> given[] = {{from, source},
+                                                                         {to, target}};
+  for (int i = 0; i < 2; ++i) {
+    Side& side = sides[i];
+    if (const HandlePool<aclTensorDesc>::Hold described(descriptions(), given[i].first);
+        described) {
+      side.alive = true;
+      side.dtype = described->dtype, side.counted = byte_count(*described, &side.bytes);
+    }
+    const HandlePool<aclDataBuffer>::Hold held(buffers(), given[i].second);
+    side.alive = side.alive && held;
+    if (held) side.data = held->data, side.room = held->size;
+  }
+  const auto& [in, out] = sides;
+  if (!in.alive || !out.alive) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
                 "a description or buffer of Identity was destroyed or never created");
   }
-  size_t bytes = 0;
-  const bool counted = byte_count(*in, &bytes);
-  if (in->dtype != out->dtype || !counted || bytes > data->size || bytes > place->size) {
+  if (in.dtype != out.dtype || !in.counted || in.bytes > in.room || in.bytes > out.room) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_memory, call,
                 "Identity must have buffers of at least %zu bytes and one dtype, but got %zu "
                 "bytes of dtype %d and %zu of dtype %d",
-                bytes, data->size, static_cast<int>(in->dtype), place->size,
-                static_cast<int>(out->dtype));
+                in.bytes, in.room, static_cast<int>(in.dtype), out.room,
+                static_cast<int>(out.dtype));
   }
-  if (bytes == 0) return {};
-  return Status(aclrtMemcpyAsync(place->data, place->size, data->data, bytes,
-                                 ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+  if (in.bytes == 0) return {};
+  return Status(
+      aclrtMemcpyAsync(out.data, out.room, in.data, in.bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
 }
 
 // A graph cannot record operators by type.
@@ -168,10 +182,6 @@ aclGraphDumpOption* aclCreateGraphDumpOpt(void) {
 }
 
 aclError aclDestroyGraphDumpOpt(const aclGraphDumpOption* graphDumpOpt) {
-  aclGraphDumpOption* found;
   HandlePool<aclGraphDumpOption>& pool = pool_of<aclGraphDumpOption>(1 << 10);
-  const Status status =
-      find_object(pool, "aclDestroyGraphDumpOpt", "graphDumpOpt", graphDumpOpt, &found);
-  if (status.ok()) pool.destroy(found);
-  return status.code();
+  return end_object(pool, "aclDestroyGraphDumpOpt", "graphDumpOpt", graphDumpOpt);
 }

@@ -72,6 +72,13 @@ Status check_text(const char* call, const char* name, const char* text, size_t l
               "the length must be that of %s and in [1, %zu], but got %zu", name, most, length);
 }
 
+Status find_devices(const char* call, const aclprofConfig* handle, std::set<uint32_t>* devices) {
+  HandlePool<aclprofConfig>::Hold found;
+  const Status status = find_object(profiles(), call, "profilerConfig", handle, &found);
+  if (status.ok()) *devices = found->devices;
+  return status;
+}
+
 Status not_running(const char* call) {
   return fail(ACL_ERROR_PROF_NOT_RUN, Reason::call_missing, call,
               "profiling was not initialised; call aclprofInit first");
@@ -147,11 +154,7 @@ aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,
 }
 
 aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
-  constexpr const char* call = "aclprofDestroyConfig";
-  aclprofConfig* found;
-  const Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
-  if (status.ok()) profiles().destroy(found);
-  return status.code();
+  return end_object(profiles(), "aclprofDestroyConfig", "profilerConfig", profilerConfig);
 }
 
 aclError aclprofSetConfig(aclprofConfigType configType, const char* config, size_t configLength) {
@@ -168,13 +171,13 @@ aclError aclprofSetConfig(aclprofConfigType configType, const char* config, size
 aclError aclprofStart(const aclprofConfig* profilerConfig) {
   constexpr const char* call = "aclprofStart";
   return with_profiling(call, [&](Profiling& state) {
-    aclprofConfig* found;
-    Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
+    std::set<uint32_t> devices;
+    Status status = find_devices(call, profilerConfig, &devices);
     if (!status.ok()) return status;
     if (!state.initialised) return not_running(call);
-    if (state.started.count(found) == 0) {
-      status = profile_begins(call, state.folder, found->devices);
-      if (status.ok()) state.started.insert(found);
+    if (state.started.count(profilerConfig) == 0) {
+      status = profile_begins(call, state.folder, devices);
+      if (status.ok()) state.started.insert(profilerConfig);
       return status;
     }
     return fail(ACL_ERROR_PROF_ALREADY_RUN, Reason::already_done, call,
@@ -185,10 +188,10 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) {
 aclError aclprofStop(const aclprofConfig* profilerConfig) {
   constexpr const char* call = "aclprofStop";
   return with_profiling(call, [&](Profiling& state) {
-    aclprofConfig* found;
-    Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
+    std::set<uint32_t> devices;
+    const Status status = find_devices(call, profilerConfig, &devices);
     if (!status.ok()) return status;
-    if (state.started.erase(found) > 0) {
+    if (state.started.erase(profilerConfig) > 0) {
       return state.started.empty() ? profile_ends(call, false) : status;
     }
     return fail(ACL_ERROR_PROF_NOT_RUN, Reason::call_missing, call,
@@ -211,7 +214,7 @@ void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) { steps().destroy(stepinf
 aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag,
                                  aclrtStream stream) {
   constexpr const char* call = "aclprofGetStepTimestamp";
-  aclprofStepInfo* found;
+  HandlePool<aclprofStepInfo>::Hold found;
   const int end = static_cast<int>(tag);
   PinnedStream own;
   Status status = find_object(steps(), call, "stepInfo", stepInfo, &found);
@@ -239,9 +242,6 @@ aclprofSubscribeConfig* aclprofCreateSubscribeConfig(int8_t timeInfoSwitch, aclp
 }
 
 aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* profSubscribeConfig) {
-  aclprofSubscribeConfig* found;
-  const Status status = find_object(subscriptions(), "aclprofDestroySubscribeConfig",
-                                    "profSubscribeConfig", profSubscribeConfig, &found);
-  if (status.ok()) subscriptions().destroy(found);
-  return status.code();
+  return end_object(subscriptions(), "aclprofDestroySubscribeConfig", "profSubscribeConfig",
+                    profSubscribeConfig);
 }

@@ -52,9 +52,11 @@ Status refuse_mark(const char* call, const char* why) {
   return fail(ACL_ERROR_FEATURE_UNSUPPORTED, Reason::call_missing, call, "%s", why);
 }
 
-Status find_stamp(const char* call, void* handle, Stamp** stamp) {
-  *stamp = stamps().find(handle);
-  return *stamp != nullptr ? Status() : refuse_mark(call, "stamp is not one of aclprofCreateStamp");
+using HeldStamp = HandlePool<Stamp>::Hold;
+
+Status find_stamp(const char* call, void* handle, HeldStamp* stamp) {
+  *stamp = HeldStamp(stamps(), handle);
+  return *stamp ? Status() : refuse_mark(call, "stamp is not one of aclprofCreateStamp");
 }
 
 Status no_records(const char* call) {
@@ -94,7 +96,7 @@ void aclprofDestroyStamp(void* stamp) { stamps().destroy(stamp); }
 aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen) {
   constexpr const char* call = "aclprofSetStampTraceMessage";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    Stamp* own;
+    HeldStamp own;
     Status status = find_stamp(call, stamp, &own);
     if (status.ok() && (msg == nullptr || msgLen > kMostMessage))
       status = refuse_mark(call, "msg must not be NULL and have at most 127 bytes");
@@ -106,7 +108,7 @@ aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgL
 aclError aclprofMark(void* stamp) {
   constexpr const char* call = "aclprofMark";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    Stamp* own;
+    HeldStamp own;
     const Status status = find_stamp(call, stamp, &own);
     const int64_t now = steady_nanoseconds();
     if (status.ok()) profile_mark(own->message, now, now);
@@ -117,7 +119,7 @@ aclError aclprofMark(void* stamp) {
 aclError aclprofPush(void* stamp) {
   constexpr const char* call = "aclprofPush";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    Stamp* own;
+    HeldStamp own;
     const Status status = find_stamp(call, stamp, &own);
     if (status.ok()) pushed.push_back({own->message, steady_nanoseconds()});
     return status.code();
@@ -139,7 +141,7 @@ aclError aclprofPop(void) {
 aclError aclprofRangeStart(void* stamp, uint32_t* rangeId) {
   constexpr const char* call = "aclprofRangeStart";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    Stamp* own;
+    HeldStamp own;
     Status status = find_stamp(call, stamp, &own);
     if (status.ok() && rangeId == nullptr) status = refuse_mark(call, "rangeId must not be NULL");
     if (!status.ok()) return status.code();

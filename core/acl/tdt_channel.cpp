@@ -69,17 +69,25 @@ acltdtChannelHandle* create_channel(const char* call, uint32_t device, const cha
 
 Status find_channel(const char* call, const acltdtChannelHandle* handle,
                     std::shared_ptr<MessageQueue>* queue) {
-  acltdtChannelHandle* found;
+  HandlePool<acltdtChannelHandle>::Hold found;
   const Status status = find_object(channels(), call, "handle", handle, &found);
   if (status.ok()) *queue = found->queue;
   return status;
 }
 
+Status find_empty_dataset(const char* call, const acltdtDataset* handle,
+                          HandlePool<acltdtDataset>::Hold* dataset) {
+  Status status = find_object(tdt_datasets(), call, "dataset", handle, dataset);
+  if (!status.ok() || (*dataset)->items.empty()) return status;
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "dataset must be empty, but has %zu items", (*dataset)->items.size());
+}
+
 Status copy_dataset(const char* call, const acltdtDataset* handle, Message* message) {
-  acltdtDataset* dataset;
+  HandlePool<acltdtDataset>::Hold dataset;
   Status status = find_object(tdt_datasets(), call, "dataset", handle, &dataset);
   for (size_t i = 0; status.ok() && i < dataset->items.size(); ++i) {
-    acltdtDataItem* item;
+    HandlePool<acltdtDataItem>::Hold item;
     status = find_object(tdt_items(), call, "an item of dataset", dataset->items[i], &item);
     if (!status.ok()) break;
     acltdtDataItem& sent = message->emplace_back(*item);
@@ -127,10 +135,7 @@ acltdtChannelHandle* acltdtCreateChannelWithCapacity(uint32_t deviceId, const ch
 }
 
 aclError acltdtDestroyChannel(acltdtChannelHandle* handle) {
-  acltdtChannelHandle* found;
-  const Status status = find_object(channels(), "acltdtDestroyChannel", "handle", handle, &found);
-  if (status.ok()) channels().destroy(found);
-  return status.code();
+  return end_object(channels(), "acltdtDestroyChannel", "handle", handle);
 }
 
 aclError acltdtStopChannel(acltdtChannelHandle* handle) {
@@ -160,21 +165,20 @@ aclError acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDataset* d
   constexpr const char* call = "acltdtReceiveTensor";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
     std::shared_ptr<MessageQueue> queue;
-    acltdtDataset* found;
+    HandlePool<acltdtDataset>::Hold found;
     Status status = find_channel(call, handle, &queue);
-    if (status.ok()) status = find_object(tdt_datasets(), call, "dataset", dataset, &found);
+    if (status.ok()) status = find_empty_dataset(call, dataset, &found);
     if (status.ok()) status = check_queue_timeout(call, timeout);
-    if (status.ok() && !found->items.empty()) {
-      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                    "dataset must be empty, but has %zu items", found->items.size());
-    }
     if (!status.ok()) return status.code();
+    found.release();  // other threads may use the dataset while this one waits
     Message message;
     const QueueResult result = queue->pop(Deadline::in_milliseconds(timeout), [&](Message& first) {
       message = std::move(first);
       return true;
     });
     if (result != QueueResult::done) return queue_status(call, result, "channel").code();
+    status = find_empty_dataset(call, dataset, &found);
+    if (!status.ok()) return status.code();
     found->is_received = true;
     for (acltdtDataItem& item : message) {
       acltdtDataItem* made = tdt_items().create(std::move(item));

@@ -24,7 +24,7 @@ constexpr size_t kMostItemDims = 128;
 
 template <class T, class Get>
 T ask_item(const char* call, const acltdtDataItem* handle, T otherwise, Get get) {
-  acltdtDataItem* item;
+  HandlePool<acltdtDataItem>::Hold item;
   const Status status = find_object(tdt_items(), call, "dataItem", handle, &item);
   if (status.ok()) return get(*item);
   (void)status.code();
@@ -63,13 +63,13 @@ acltdtDataItem* acltdtCreateDataItem(acltdtTensorType tdtType, const int64_t* di
 
 aclError acltdtDestroyDataItem(acltdtDataItem* dataItem) {
   constexpr const char* call = "acltdtDestroyDataItem";
-  acltdtDataItem* item;
+  HandlePool<acltdtDataItem>::Hold item;
   Status status = find_object(tdt_items(), call, "dataItem", dataItem, &item);
   if (status.ok() && item->is_received) {
     status = fail(ACL_ERROR_INVALID_PARAM, Reason::foreign_handle, call,
                   "dataItem was received: it ends with its dataset");
   }
-  if (status.ok()) tdt_items().destroy(item);
+  if (status.ok()) item.withdraw(HandlePool<acltdtDataItem>::End::destroyed);
   return status.code();
 }
 
@@ -100,7 +100,7 @@ size_t acltdtGetDimNumFromItem(const acltdtDataItem* dataItem) {
 
 aclError acltdtGetDimsFromItem(const acltdtDataItem* dataItem, int64_t* dims, size_t dimNum) {
   constexpr const char* call = "acltdtGetDimsFromItem";
-  acltdtDataItem* item;
+  HandlePool<acltdtDataItem>::Hold item;
   Status status = find_object(tdt_items(), call, "dataItem", dataItem, &item);
   if (!status.ok()) return status.code();
   if ((dims == nullptr && dimNum > 0) || dimNum < item->dims.size()) {
@@ -117,7 +117,7 @@ aclError acltdtGetDimsFromItem(const acltdtDataItem* dataItem, int64_t* dims, si
 aclError acltdtGetSliceInfoFromItem(const acltdtDataItem* dataItem, size_t* sliceNum,
                                     size_t* sliceId) {
   constexpr const char* call = "acltdtGetSliceInfoFromItem";
-  acltdtDataItem* item;
+  HandlePool<acltdtDataItem>::Hold item;
   Status status = find_object(tdt_items(), call, "dataItem", dataItem, &item);
   if (status.ok()) status = not_null(call, "sliceNum", sliceNum);
   if (status.ok()) status = not_null(call, "sliceId", sliceId);
@@ -136,36 +136,32 @@ acltdtDataset* acltdtCreateDataset(void) {
 }
 
 aclError acltdtDestroyDataset(acltdtDataset* dataset) {
-  acltdtDataset* found;
-  const Status status =
-      find_object(tdt_datasets(), "acltdtDestroyDataset", "dataset", dataset, &found);
-  if (!status.ok()) return status.code();
-  if (found->is_received) {
-    for (acltdtDataItem* item : found->items) tdt_items().destroy(item);
-  }
-  tdt_datasets().destroy(found);
-  return ACL_SUCCESS;
+  return end_object(tdt_datasets(), "acltdtDestroyDataset", "dataset", dataset,
+                    [](acltdtDataset& own) {
+                      if (!own.is_received) return;
+                      for (const acltdtDataItem* item : own.items) tdt_items().destroy(item);
+                    });
 }
 
 aclError acltdtAddDataItem(acltdtDataset* dataset, acltdtDataItem* dataItem) {
   constexpr const char* call = "acltdtAddDataItem";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtDataset* found;
-    acltdtDataItem* item;
+    HandlePool<acltdtDataset>::Hold found;
+    HandlePool<acltdtDataItem>::Hold item;
     Status status = find_object(tdt_datasets(), call, "dataset", dataset, &found);
     if (status.ok()) status = find_object(tdt_items(), call, "dataItem", dataItem, &item);
     if (status.ok() && found->is_received) {
       status = fail(ACL_ERROR_FEATURE_UNSUPPORTED, Reason::foreign_handle, call,
                     "dataset was received and takes no more items");
     }
-    if (status.ok()) found->items.push_back(item);
+    if (status.ok()) found->items.push_back(dataItem);
     return status.code();
   });
 }
 
 acltdtDataItem* acltdtGetDataItem(const acltdtDataset* dataset, size_t index) {
   constexpr const char* call = "acltdtGetDataItem";
-  acltdtDataset* found;
+  HandlePool<acltdtDataset>::Hold found;
   if (Status status = find_object(tdt_datasets(), call, "dataset", dataset, &found); !status.ok())
     return status.null();
   if (index < found->items.size()) return found->items[index];
@@ -175,7 +171,7 @@ acltdtDataItem* acltdtGetDataItem(const acltdtDataset* dataset, size_t index) {
 }
 
 size_t acltdtGetDatasetSize(const acltdtDataset* dataset) {
-  acltdtDataset* found;
+  HandlePool<acltdtDataset>::Hold found;
   const Status status =
       find_object(tdt_datasets(), "acltdtGetDatasetSize", "dataset", dataset, &found);
   if (status.ok()) return found->items.size();
@@ -184,7 +180,7 @@ size_t acltdtGetDatasetSize(const acltdtDataset* dataset) {
 }
 
 const char* acltdtGetDatasetName(const acltdtDataset* dataset) {
-  acltdtDataset* found;
+  HandlePool<acltdtDataset>::Hold found;
   if (Status status =
           find_object(tdt_datasets(), "acltdtGetDatasetName", "dataset", dataset, &found);
       !status.ok())

@@ -71,18 +71,14 @@ acltdtQueueAttr* acltdtCreateQueueAttr(void) {
 }
 
 aclError acltdtDestroyQueueAttr(const acltdtQueueAttr* attr) {
-  acltdtQueueAttr* found;
-  const Status status =
-      find_object(queue_attributes(), "acltdtDestroyQueueAttr", "attr", attr, &found);
-  if (status.ok()) queue_attributes().destroy(found);
-  return status.code();
+  return end_object(queue_attributes(), "acltdtDestroyQueueAttr", "attr", attr);
 }
 
 aclError acltdtSetQueueAttr(acltdtQueueAttr* attr, acltdtQueueAttrType type, size_t len,
                             const void* param) {
   constexpr const char* call = "acltdtSetQueueAttr";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtQueueAttr* found;
+    HandlePool<acltdtQueueAttr>::Hold found;
     Status status = find_object(queue_attributes(), call, "attr", attr, &found);
     if (status.ok()) status = not_null(call, "param", param);
     if (!status.ok()) return status.code();
@@ -120,7 +116,7 @@ aclError acltdtSetQueueAttr(acltdtQueueAttr* attr, acltdtQueueAttrType type, siz
 aclError acltdtGetQueueAttr(const acltdtQueueAttr* attr, acltdtQueueAttrType type, size_t len,
                             size_t* paramRetSize, void* param) {
   constexpr const char* call = "acltdtGetQueueAttr";
-  acltdtQueueAttr* found;
+  HandlePool<acltdtQueueAttr>::Hold found;
   Status status = find_object(queue_attributes(), call, "attr", attr, &found);
   if (status.ok()) status = not_null(call, "paramRetSize", paramRetSize);
   if (status.ok()) status = not_null(call, "param", param);
@@ -140,21 +136,24 @@ aclError acltdtGetQueueAttr(const acltdtQueueAttr* attr, acltdtQueueAttrType typ
 aclError acltdtCreateQueue(const acltdtQueueAttr* attr, uint32_t* qid) {
   constexpr const char* call = "acltdtCreateQueue";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtQueueAttr usual, *given = &usual;
+    acltdtQueueAttr given;
     Status status = not_null(call, "qid", qid);
-    if (status.ok() && attr != nullptr)
-      status = find_object(queue_attributes(), call, "attr", attr, &given);
+    if (status.ok() && attr != nullptr) {
+      HandlePool<acltdtQueueAttr>::Hold found;
+      status = find_object(queue_attributes(), call, "attr", attr, &found);
+      if (status.ok()) given = *found;
+    }
     if (!status.ok()) return status.code();
     TdtQueues& all = TdtQueues::get();
     std::unique_lock lock(all.mutex);
     for (const auto& [number, queue] : all.queues) {
-      if (given->name.empty() || queue->name != given->name) continue;
+      if (given.name.empty() || queue->name != given.name) continue;
       lock.unlock();
       return fail(ACL_ERROR_INVALID_PARAM, Reason::already_done, call,
-                  "there is already a queue of the name \"%s\"", given->name.c_str())
+                  "there is already a queue of the name \"%s\"", given.name.c_str())
           .code();
     }
-    auto made = std::make_shared<TdtQueue>(given->name, given->depth);
+    auto made = std::make_shared<TdtQueue>(given.name, given.depth);
     all.queues[all.last] = made;
     *qid = all.last++;
     return ACL_SUCCESS;

@@ -69,15 +69,6 @@ T* create_route_object(const char* call, HandlePool<T>& pool, T value = {}) {
   return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, call, "too many live objects").null();
 }
 
-template <class T>
-aclError destroy_route_object(const char* call, HandlePool<T>& pool, const char* name,
-                              const T* handle) {
-  T* found;
-  const Status status = find_object(pool, call, name, handle, &found);
-  if (status.ok()) pool.destroy(found);
-  return status.code();
-}
-
 Status check_four(const char* call, size_t length) {
   if (length == sizeof(uint32_t)) return {};
   return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "len must be 4, but got %zu",
@@ -119,7 +110,7 @@ void unbind_if(F ends) {
 template <class F>
 aclError for_routes(const char* call, acltdtQueueRouteList* handle, F change) {
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtQueueRouteList* list;
+    HandlePool<acltdtQueueRouteList>::Hold list;
     Status status = find_object(lists(), call, "qRouteList", handle, &list);
     if (!status.ok()) return status.code();
     for (acltdtQueueRoute& route : list->routes) {
@@ -147,13 +138,13 @@ acltdtQueueRoute* acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId) {
 }
 
 aclError acltdtDestroyQueueRoute(const acltdtQueueRoute* route) {
-  return destroy_route_object("acltdtDestroyQueueRoute", routes(), "route", route);
+  return end_object(routes(), "acltdtDestroyQueueRoute", "route", route);
 }
 
 aclError acltdtGetQueueRouteParam(const acltdtQueueRoute* route, acltdtQueueRouteParamType type,
                                   size_t len, size_t* paramRetSize, void* param) {
   constexpr const char* call = "acltdtGetQueueRouteParam";
-  acltdtQueueRoute* found;
+  HandlePool<acltdtQueueRoute>::Hold found;
   Status status = find_object(routes(), call, "route", route, &found);
   if (status.ok()) status = check_four(call, len);
   if (status.ok()) status = not_null(call, "paramRetSize", paramRetSize);
@@ -176,14 +167,14 @@ acltdtQueueRouteList* acltdtCreateQueueRouteList(void) {
 }
 
 aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteList* routeList) {
-  return destroy_route_object("acltdtDestroyQueueRouteList", lists(), "routeList", routeList);
+  return end_object(lists(), "acltdtDestroyQueueRouteList", "routeList", routeList);
 }
 
 aclError acltdtAddQueueRoute(acltdtQueueRouteList* routeList, const acltdtQueueRoute* route) {
   constexpr const char* call = "acltdtAddQueueRoute";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtQueueRouteList* list;
-    acltdtQueueRoute* found;
+    HandlePool<acltdtQueueRouteList>::Hold list;
+    HandlePool<acltdtQueueRoute>::Hold found;
     Status status = find_object(lists(), call, "routeList", routeList, &list);
     if (status.ok()) status = find_object(routes(), call, "route", route, &found);
     if (status.ok()) list->routes.push_back(*found);
@@ -194,8 +185,8 @@ aclError acltdtAddQueueRoute(acltdtQueueRouteList* routeList, const acltdtQueueR
 aclError acltdtGetQueueRoute(const acltdtQueueRouteList* routeList, size_t index,
                              acltdtQueueRoute* route) {
   constexpr const char* call = "acltdtGetQueueRoute";
-  acltdtQueueRouteList* list;
-  acltdtQueueRoute* found;
+  HandlePool<acltdtQueueRouteList>::Hold list;
+  HandlePool<acltdtQueueRoute>::Hold found;
   Status status = find_object(lists(), call, "routeList", routeList, &list);
   if (status.ok()) status = find_object(routes(), call, "route", route, &found);
   if (status.ok() && index >= list->routes.size()) {
@@ -207,7 +198,7 @@ aclError acltdtGetQueueRoute(const acltdtQueueRouteList* routeList, size_t index
 }
 
 size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList* routeList) {
-  acltdtQueueRouteList* list;
+  HandlePool<acltdtQueueRouteList>::Hold list;
   const Status status =
       find_object(lists(), "acltdtGetQueueRouteNum", "routeList", routeList, &list);
   if (status.ok()) return list->routes.size();
@@ -235,14 +226,14 @@ acltdtQueueRouteQueryInfo* acltdtCreateQueueRouteQueryInfo(void) {
 }
 
 aclError acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo* info) {
-  return destroy_route_object("acltdtDestroyQueueRouteQueryInfo", queries(), "info", info);
+  return end_object(queries(), "acltdtDestroyQueueRouteQueryInfo", "info", info);
 }
 
 aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo* param,
                                       acltdtQueueRouteQueryInfoParamType type, size_t len,
                                       const void* value) {
   constexpr const char* call = "acltdtSetQueueRouteQueryInfo";
-  acltdtQueueRouteQueryInfo* found;
+  HandlePool<acltdtQueueRouteQueryInfo>::Hold found;
   Status status = find_object(queries(), call, "param", param, &found);
   if (status.ok()) status = check_four(call, len);
   if (status.ok()) status = not_null(call, "value", value);
@@ -263,8 +254,8 @@ aclError acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo* queryInfo,
                                 acltdtQueueRouteList* qRouteList) {
   constexpr const char* call = "acltdtQueryQueueRoutes";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
-    acltdtQueueRouteQueryInfo* query;
-    acltdtQueueRouteList* list;
+    HandlePool<acltdtQueueRouteQueryInfo>::Hold query;
+    HandlePool<acltdtQueueRouteList>::Hold list;
     Status status = find_object(queries(), call, "queryInfo", queryInfo, &query);
     if (status.ok()) status = find_object(lists(), call, "qRouteList", qRouteList, &list);
     const bool abnormal = status.ok() && query->mode == ACL_TDT_QUEUE_ROUTE_QUERY_ABNORMAL;

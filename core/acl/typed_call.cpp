@@ -27,9 +27,9 @@ class Handles {
   // A description without a dtype is an omitted argument.
   Status add(const char* call, const char* type, const aclTensorDesc* described,
              const aclDataBuffer* held) {
-    const aclTensorDesc* d = descriptions().find(described);
-    const aclDataBuffer* buffer = buffers().find(held);
-    if (d == nullptr || (buffer == nullptr && d->dtype != ACL_DT_UNDEFINED)) {
+    const HandlePool<aclTensorDesc>::Hold d(descriptions(), described);
+    const HandlePool<aclDataBuffer>::Hold buffer(buffers(), held);
+    if (!d || (!buffer && d->dtype != ACL_DT_UNDEFINED)) {
       return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
                   "a description or buffer of %s was destroyed or never created", type);
     }
@@ -77,8 +77,8 @@ class Handles {
     if (const Status status(aclGetViewShape(tensor, &dims, &rank)); !status.ok()) return status;
     const std::unique_ptr<int64_t[]> owned(dims);
     const std::vector<int64_t> shape(dims, dims + rank);
-    aclTensorDesc* description = descriptions().find(given.output_descriptions[i]);
-    if (description->dims == shape) return {};
+    const HandlePool<aclTensorDesc>::Hold description(descriptions(), given.output_descriptions[i]);
+    if (!description || description->dims == shape) return {};
     if (!given.writes_shapes) {
       return fail(
           ACL_ERROR_INVALID_PARAM, Reason::not_supported, call,
@@ -130,7 +130,8 @@ Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool*
     if (!status.ok()) return status;
   }
   std::vector<TypedAttribute> values;
-  if (const aclopAttr* own = attributes().find(given.attribute); own != nullptr) {
+  const HandlePool<aclopAttr>::Hold own(attributes(), given.attribute);
+  if (own) {
     for (const Attribute& a : own->values)
       values.push_back(
           {a.name.c_str(), a.text.c_str(), a.integers.data(), a.reals.data(), a.integers.size()});

@@ -37,8 +37,10 @@ class AtenWork : public ForeignWork {
   OwnedCall call_;
 };
 
-// The tensors and scalars, which prepare has checked.
+// For the observer: the tensors, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
+  if (!openaclnn_is_checked()) [[likely]]
+    return;
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;
@@ -50,10 +52,10 @@ void add_tensors(AtenWork& work, const Row& row, const Value* values) {
     if (parameter.kind == Kind::tensor) {
       work.add(parameter.name, static_cast<const aclTensor*>(values[i].pointer), written);
     } else if (parameter.kind == Kind::tensors) {
-      const aclTensorList& list = *tensor_lists().find(values[i].pointer);
-      for (size_t k = 0; k < list.size; ++k) {
-        if (list[k] == nullptr) continue;
-        work.add_element(parameter.name, k, list[k], written);
+      const HandlePool<aclTensorList>::Hold list(tensor_lists(), values[i].pointer);
+      for (size_t k = 0; list && k < list->size; ++k) {
+        if ((*list)[k] == nullptr) continue;
+        work.add_element(parameter.name, k, (*list)[k], written);
       }
     }
   }

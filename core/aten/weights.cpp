@@ -31,8 +31,8 @@ aclnnStatus weight_size(const char* call, const aclIntArray* handle, aclDataType
                         uint64_t* size) {
   if (handle == nullptr) return missing(call, "tensorShape");
   if (size == nullptr) return missing(call, "weightTensorSize");
-  const aclIntArray* shape = int_arrays().find(handle);
-  if (shape == nullptr)
+  const HandlePool<aclIntArray>::Hold shape(int_arrays(), handle);
+  if (!shape)
     return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::int_array}, call,
                 "tensorShape %p was destroyed or never created", static_cast<const void*>(handle))
         .code();
@@ -112,8 +112,8 @@ PLAIN_FUNCTION openaclnn_aclnnNpuFormatCastCalculateSizeAndFormat(
   if (dstShape == nullptr) return missing(call, "dstShape");
   if (dstShapeSize == nullptr) return missing(call, "dstShapeSize");
   if (actualFormat == nullptr) return missing(call, "actualFormat");
-  const aclTensor* source = tensors().find(srcTensor);
-  if (source == nullptr)
+  const HandlePool<aclTensor>::Hold source(tensors(), srcTensor);
+  if (!source)
     return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::tensor}, call,
                 "srcTensor %p was destroyed or never created", static_cast<const void*>(srcTensor))
         .code();

@@ -21,11 +21,12 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
   if (tensor == nullptr) return inner_null(call, "tensor", ObjectKind::tensor).code();
   const Hold hold(executors(), executor);  // a run that has begun keeps its addresses
   Status status = hold ? Status() : not_alive(call, "executor", executor);
-  if (status.ok()) status = check_alive(tensors(), call, "tensor", tensor);
+  HandlePool<aclTensor>::Hold own;
+  if (status.ok()) status = find_alive(tensors(), call, "tensor", tensor, &own);
   if (!status.ok()) return status.code();
   status = executor->set_address(group, index, address);
   if (!status.ok()) return with_call(status, call).code();
-  tensor->data = address;
+  own->data = address;
   return ACLNN_SUCCESS;
 }
 

@@ -64,13 +64,24 @@ aclnnStatus destroy_object(HandlePool<T>& pool, const char* call, const char* ar
   return check_alive(pool, call, argument, handle).code();
 }
 
+// Fails, and holds nothing, unless the object is alive.
+template <class T>
+Status find_alive(HandlePool<T>& pool, const char* call, const char* argument, const T* handle,
+                  typename HandlePool<T>::Hold* found) {
+  if (handle == nullptr) return must_not_be_null(call, argument, kKindOf<T>);
+  *found = typename HandlePool<T>::Hold(pool, handle);
+  return *found ? Status() : not_alive(call, argument, handle);
+}
+
 // Reads a property of an object: *value = get(object).
 template <class T, class Value, class Get>
-aclnnStatus get_property(const HandlePool<T>& pool, const char* call, const char* argument,
+aclnnStatus get_property(HandlePool<T>& pool, const char* call, const char* argument,
                          const T* handle, const char* result, Value* value, Get get) {
-  if (Status status = check_alive(pool, call, argument, handle); !status.ok()) return status.code();
+  typename HandlePool<T>::Hold found;
+  if (Status status = find_alive(pool, call, argument, handle, &found); !status.ok())
+    return status.code();
   if (value == nullptr) return must_not_be_null(call, result).code();
-  *value = get(*handle);
+  *value = get(*found);
   return ACLNN_SUCCESS;
 }
 

@@ -15,13 +15,15 @@ namespace {
 static_assert(kMaxDims == OPENACLNN_MAX_DIMS);
 
 template <class T>
-aclnnStatus read_array(const HandlePool<T>& pool, const char* call, const char* argument,
-                       const T* array, const typename T::Element** values, uint64_t* size) {
-  if (Status status = check_alive(pool, call, argument, array); !status.ok()) return status.code();
+aclnnStatus read_array(HandlePool<T>& pool, const char* call, const char* argument, const T* array,
+                       const typename T::Element** values, uint64_t* size) {
+  typename HandlePool<T>::Hold found;
+  if (Status status = find_alive(pool, call, argument, array, &found); !status.ok())
+    return status.code();
   if (values == nullptr) return must_not_be_null(call, "values").code();
   if (size == nullptr) return must_not_be_null(call, "size").code();
-  *values = array->begin();
-  *size = array->size;
+  *values = found->begin();
+  *size = found->size;
   return ACLNN_SUCCESS;
 }
 
@@ -32,37 +34,39 @@ using namespace openaclnn;
 
 aclnnStatus openaclnnReadTensor(const aclTensor* tensor, openaclnnTensorView* view) {
   const char* call = "openaclnnReadTensor";
-  if (Status status = check_alive(tensors(), call, "tensor", tensor); !status.ok()) {
+  HandlePool<aclTensor>::Hold own;
+  if (Status status = find_alive(tensors(), call, "tensor", tensor, &own); !status.ok()) {
     return status.code();
   }
   if (view == nullptr) return must_not_be_null(call, "view").code();
-  const size_t size = dtype_size(tensor->dtype);
-  if (size == 0 && tensor->offset != 0) {
+  const size_t size = dtype_size(own->dtype);
+  if (size == 0 && own->offset != 0) {
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, call,
                 "tensor of %s must have offset 0: its elements have no whole bytes",
-                dtype_name(tensor->dtype))
+                dtype_name(own->dtype))
         .code();
   }
-  view->dataType = tensor->dtype;
+  view->dataType = own->dtype;
   view->elementSize = size;
-  view->rank = static_cast<uint64_t>(tensor->shape.rank);
-  std::copy_n(tensor->shape.at, tensor->shape.rank, view->shape);
-  std::copy_n(tensor->strides.at, tensor->shape.rank, view->strides);
-  const auto base = reinterpret_cast<uintptr_t>(tensor->data);
-  const auto skipped = static_cast<uintptr_t>(tensor->offset) * size;
+  view->rank = static_cast<uint64_t>(own->shape.rank);
+  std::copy_n(own->shape.at, own->shape.rank, view->shape);
+  std::copy_n(own->strides.at, own->shape.rank, view->strides);
+  const auto base = reinterpret_cast<uintptr_t>(own->data);
+  const auto skipped = static_cast<uintptr_t>(own->offset) * size;
   view->data = base == 0 ? nullptr : reinterpret_cast<void*>(base + skipped);
   return ACLNN_SUCCESS;
 }
 
 aclnnStatus openaclnnReadScalar(const aclScalar* scalar, double* value) {
   const char* call = "openaclnnReadScalar";
-  if (Status status = check_alive(scalars(), call, "scalar", scalar); !status.ok()) {
+  HandlePool<aclScalar>::Hold own;
+  if (Status status = find_alive(scalars(), call, "scalar", scalar, &own); !status.ok()) {
     return status.code();
   }
   if (value == nullptr) return must_not_be_null(call, "value").code();
-  if (scalar_value(*scalar, value)) return ACLNN_SUCCESS;
+  if (scalar_value(*own, value)) return ACLNN_SUCCESS;
   return fail(ACLNN_ERR_PARAM_INVALID, {Reason::wrong_dtype, ObjectKind::scalar}, call,
-              "scalar must be a real number, but is %s", dtype_name(scalar->dtype))
+              "scalar must be a real number, but is %s", dtype_name(own->dtype))
       .code();
 }
 

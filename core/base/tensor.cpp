@@ -27,7 +27,9 @@ std::string to_text(const Dims& dims) {
   return text + "]";
 }
 
-HandlePool<aclTensor>& tensors() { return pool_of<aclTensor>(1 << 20); }
+HandlePool<aclTensor>& tensors() {
+  return pool_of<aclTensor>(1 << 20, [] { tensors().forget_pins(); });
+}
 
 namespace {
 
@@ -105,12 +107,13 @@ Status describe(const char* call, const TensorArguments& given, Tensor* tensor) 
 // The caller frees the copy with delete[].
 aclnnStatus give_dims(const char* call, const aclTensor* tensor, Dims Tensor::* which,
                       int64_t** dims, uint64_t* count) {
-  if (Status status = check_alive(tensors(), call, "tensor", tensor); !status.ok()) {
+  HandlePool<aclTensor>::Hold found;
+  if (Status status = find_alive(tensors(), call, "tensor", tensor, &found); !status.ok()) {
     return status.code();
   }
   if (dims == nullptr) return must_not_be_null(call, "the result").code();
   if (count == nullptr) return must_not_be_null(call, "the number of dims").code();
-  const Dims& own = tensor->*which;
+  const Dims& own = (*found).*which;
   auto* copy = new (std::nothrow) int64_t[static_cast<size_t>(own.rank)];
   if (copy == nullptr)
     return fail(ACLNN_ERR_INNER, Reason::out_of_memory, call, "out of memory").code();

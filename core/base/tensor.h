@@ -37,7 +37,9 @@ struct Tensor {
 
 }  // namespace openaclnn
 
-struct aclTensor : openaclnn::Tensor {};
+struct aclTensor : openaclnn::Tensor {
+  static constexpr bool kPinned = true;  // while phase 1 reads it
+};
 
 namespace openaclnn {
 HandlePool<aclTensor>& tensors();

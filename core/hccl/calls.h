@@ -71,24 +71,6 @@ OPENACLNN_HCCL int32_t HcclGetRankId(void* comm, uint32_t* rank);
 OPENACLNN_HCCL const char* HcclGetErrorString(int32_t code);
 OPENACLNN_HCCL int32_t HcclGetConfig(int32_t config, int32_t* configValue);
 OPENACLNN_HCCL int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms);
-OPENACLNN_HCCL int32_t HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, void** comm);
-OPENACLNN_HCCL int32_t HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
-                                                     void* config, void** comm);
 OPENACLNN_HCCL int32_t HcclCreateSubCommConfig(void** comm, uint32_t rankNum, uint32_t* rankIds,
                                                uint64_t subCommId, uint32_t subCommRankId,
                                                void* config, void** subComm);
-OPENACLNN_HCCL int32_t HcclCommSuspend(void* comm);
-OPENACLNN_HCCL int32_t HcclCommResume(void* comm);
-OPENACLNN_HCCL int32_t HcclCommWorkingDevNicSet(void* comm, uint32_t* ranks, bool* useBackup,
-                                                uint32_t nRanks);
-OPENACLNN_HCCL int32_t HcclCommSetMemoryRange(void* comm, void* baseVirPtr, size_t size,
-                                              size_t alignment, uint64_t flags);
-OPENACLNN_HCCL int32_t HcclCommUnsetMemoryRange(void* comm, void* baseVirPtr);
-OPENACLNN_HCCL int32_t HcclCommActivateCommMemory(void* comm, void* virPtr, size_t size,
-                                                  size_t offset, void* handle, uint64_t flags);
-OPENACLNN_HCCL int32_t HcclCommDeactivateCommMemory(void* comm, void* virPtr);
-OPENACLNN_HCCL int32_t HcclCommRegister(void* comm, void* addr, uint64_t size, void** handle,
-                                        uint32_t flag);
-OPENACLNN_HCCL int32_t HcclCommDeregister(void* comm, void* handle);
-OPENACLNN_HCCL int32_t HcclCommExchangeMem(void* comm, void* windowHandle, uint32_t* peerRanks,
-                                           uint32_t peerRankNum);

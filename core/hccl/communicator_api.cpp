@@ -154,15 +154,6 @@ void join_all(uint32_t count, const int32_t* devices, void** comms) {
   }
 }
 
-int32_t refuse_rank_table(const char* call, const char* info, void** comm) {
-  return guarded(call, [&] {
-    not_null("clusterInfo", info);
-    not_null("comm", comm);
-    *comm = nullptr;
-    throw Failure(kNotSupported, "rank tables are not supported; call HcclCommInitRootInfo");
-  });
-}
-
 }  // namespace
 
 int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms) {
@@ -186,14 +177,6 @@ int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms) {
     }
     join_all(ndev, devices, comms);
   });
-}
-
-int32_t HcclCommInitClusterInfo(const char* clusterInfo, uint32_t, void** comm) {
-  return refuse_rank_table("HcclCommInitClusterInfo", clusterInfo, comm);
-}
-
-int32_t HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t, void*, void** comm) {
-  return refuse_rank_table("HcclCommInitClusterInfoConfig", clusterInfo, comm);
 }
 
 // 3: the settings of a communicator include its name.

@@ -75,17 +75,15 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
 int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
                     void* executor, void* stream) {
   int32_t code = 0;
-  const Status status = guarded(op, ACLNN_ERR_INNER, [&]() -> Status {
+  int32_t*& place = outcome;
+  const Status status = guarded(op, ACLNN_ERR_INNER, [&] {
     // The stream may be waiting for callbacks that this thread must run: then the work is queued.
-    // Wrong arguments are refused by launch.
-    if (executors().find(executor) != nullptr && !reports_here()) wait_quietly(stream);
-    outcome = &code;
-    const Status done =
-        launch(op, maker, workspace, workspace_size, static_cast<aclOpExecutor*>(executor), stream);
-    outcome = nullptr;
-    return done;
+    const Busy busy = reports_here() ? Busy::queue : Busy::wait;
+    place = &code;
+    return launch(op, maker, workspace, workspace_size, static_cast<aclOpExecutor*>(executor),
+                  stream, busy);
   });
-  outcome = nullptr;
+  place = nullptr;
   return status.ok() ? code : status.code();
 }
 

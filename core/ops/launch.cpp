@@ -70,7 +70,7 @@ namespace {
 
 template <bool kWatched>
 Status launch_as(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-                 aclOpExecutor* handle, void* stream_handle) {
+                 aclOpExecutor* handle, void* stream_handle, Busy busy) {
   if (handle == nullptr)
     return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::executor}, name,
                 "executor must not be NULL");
@@ -103,6 +103,13 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   Status found = find_stream(stream_handle, &stream, name);
   if (found.ok()) found = check_running(*stream);
   if (!found.ok()) return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
+  if (!kWatched && busy == Busy::wait && !stream->query()) {
+    executor.release();  // a task may destroy it
+    stream.release();
+    wait_quietly(stream_handle);
+    return launch_as<kWatched>(name, maker, workspace, workspace_size, handle, stream_handle,
+                               Busy::queue);
+  }
   const bool records = stream->records();
   const void* const program_workspace = workspace;
   if (kWatched && plan_observer != nullptr) {
@@ -150,8 +157,11 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
 
 [[gnu::noinline, gnu::cold]] Status launch_watched(const char* name, const void* maker,
                                                    void* workspace, uint64_t workspace_size,
-                                                   aclOpExecutor* executor, void* stream) {
-  const Status status = launch_as<true>(name, maker, workspace, workspace_size, executor, stream);
+                                                   aclOpExecutor* executor, void* stream,
+                                                   Busy busy) {
+  if (busy == Busy::wait && executors().find(executor) != nullptr) wait_quietly(stream);
+  const Status status =
+      launch_as<true>(name, maker, workspace, workspace_size, executor, stream, Busy::queue);
   if (!status.ok() && plan_observer != nullptr) plan_observer->not_launched(executor);
   return status;
 }
@@ -159,11 +169,11 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
 }  // namespace
 
 Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-              aclOpExecutor* executor, void* stream) {
+              aclOpExecutor* executor, void* stream, Busy busy) {
   if (watched) [[unlikely]] {
-    return launch_watched(name, maker, workspace, workspace_size, executor, stream);
+    return launch_watched(name, maker, workspace, workspace_size, executor, stream, busy);
   }
-  return launch_as<false>(name, maker, workspace, workspace_size, executor, stream);
+  return launch_as<false>(name, maker, workspace, workspace_size, executor, stream, busy);
 }
 
 }  // namespace openaclnn

@@ -14,10 +14,13 @@ namespace openaclnn {
 void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
              ForkSafeLock* run_mutex = nullptr);
 
-// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
-// consumed unless phase 2 is refused. If several threads run it, one succeeds and the others are
-// refused.
+// On a stream with work: queue behind it, or wait for it and run here.
+enum class Busy { queue, wait };
+
+// Phase 2 of every operator: checks the arguments, then runs or enqueues. A plan that is not
+// repeatable is consumed unless phase 2 is refused. If several threads run it, one succeeds and the
+// others are refused.
 Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-              aclOpExecutor* executor, void* stream);
+              aclOpExecutor* executor, void* stream, Busy busy = Busy::queue);
 
 }  // namespace openaclnn

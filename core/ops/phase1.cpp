@@ -128,12 +128,14 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
                 workspace_size == nullptr ? "workspaceSize" : "executor");
   }
   if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
+  HandlePool<aclTensor>::Pin pins[kMaxParameters];  // another thread may destroy a tensor
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     const void* handle = arguments[i].handle;
     if (parameter.kind > Kind::scalar || handle == nullptr) continue;
     if (parameter.kind == Kind::tensor) {
-      arguments[i].tensor = tensors().find(handle);
+      pins[i] = HandlePool<aclTensor>::Pin(tensors(), handle);
+      arguments[i].tensor = pins[i].get();
     } else {
       arguments[i].scalar = scalars().find(handle);
     }

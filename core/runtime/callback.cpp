@@ -47,6 +47,8 @@ struct Callback {
   }
 };
 
+std::atomic<bool> any_reporter = false;  // ever; most programs have none
+
 struct Reporter {  // a thread of the program
   std::condition_variable wake;
   std::list<Callback> pending;
@@ -80,9 +82,8 @@ struct Reporters {
     Reporter& reporter = found->second;
     for (auto i = reporter.pending.begin(); i != reporter.pending.end();) {
       const auto next = std::next(i);
-      if (i->stream == subscription->first && i->turn != nullptr) {
+      if (i->stream == subscription->first && i->turn != nullptr)
         dropped.splice(dropped.end(), reporter.pending, i);
-      }
       i = next;
     }
     --reporter.streams;
@@ -98,10 +99,7 @@ struct Reporters {
 };
 
 void drop(const std::list<Callback>& callbacks) {
-  for (const Callback& callback : callbacks) {
-    callback.turn->dropped = true;
-    callback.turn->signal();
-  }
+  for (const Callback& callback : callbacks) callback.turn->dropped = true, callback.turn->signal();
 }
 
 // A task of the stream. The list node is allocated at launch, so handing it over cannot fail.
@@ -186,6 +184,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
   }
   try {
     ++reporters.of_thread[thread].streams;
+    any_reporter = true;
   } catch (...) {
     reporters.of_stream.erase(subscription);
     throw;
@@ -240,9 +239,8 @@ Status process(int32_t timeout) {
     const bool in_time = deadline.wait(
         reporter.wake, lock, [&] { return !reporter.pending.empty() || reporter.streams == 0; });
     --reporter.active_calls;
-    if (!reporter.pending.empty()) {
+    if (!reporter.pending.empty())
       taken.splice(taken.end(), reporter.pending, reporter.pending.begin());
-    }
     if (reporter.unused()) reporters.of_thread.erase(found);
     if (taken.empty() && in_time) {
       return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
@@ -274,6 +272,7 @@ void forget_reporter(Stream* stream) {
 }
 
 bool reports_here() {
+  if (!any_reporter) return false;
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
   return reporters.of_thread.count(static_cast<uint64_t>(pthread_self())) != 0;
@@ -283,9 +282,8 @@ bool reports_here() {
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream) {
-  const auto block = static_cast<int>(blockType);
   return guarded("aclrtLaunchCallback", ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return launch(fn, userData, block, stream).code(); });
+                 [&] { return launch(fn, userData, static_cast<int>(blockType), stream).code(); });
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {

@@ -133,10 +133,10 @@ aclError aclrtSynchronizeDevice() {
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-  constexpr const char* call = "aclrtSynchronizeDeviceWithTimeout";
-  if (Status status = check_timeout(call, timeout); !status.ok()) return status.code();
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return wait_for_device(call, Deadline::in_milliseconds(timeout)).code(); });
+  return guarded_status("aclrtSynchronizeDeviceWithTimeout", [&](const char* call) {
+    if (Status status = check_timeout(call, timeout); !status.ok()) return status;
+    return wait_for_device(call, Deadline::in_milliseconds(timeout));
+  });
 }
 
 aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {

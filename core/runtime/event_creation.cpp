@@ -31,7 +31,8 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
   if (!current_context()) return no_context(call);
   std::shared_ptr<SharedFile> file;
   if (shared) {
-    if (Status status = SharedFile::create(call, 0, true, &file); !status.ok()) return status;
+    if (Status status = SharedFile::create(call, SharedKind::event, 0, true, &file); !status.ok())
+      return status;
   }
   return make_event(call, maker, flags, std::move(file), event);
 }

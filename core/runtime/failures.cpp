@@ -132,27 +132,24 @@ aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, s
 
 aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbortCallback callback,
                                          void* args) {
-  constexpr const char* call = "aclrtSetDeviceTaskAbortCallback";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    return DeviceAbortCallbacks::get().set(call, regName, callback, args).code();
+  return guarded_status("aclrtSetDeviceTaskAbortCallback", [&](const char* call) {
+    return DeviceAbortCallbacks::get().set(call, regName, callback, args);
   });
 }
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
-  constexpr const char* call = "aclrtDeviceTaskAbort";
-  constexpr uint32_t kLongest = 36 * 60 * 1000;
-  if (Status status = check_device(call, "deviceId", deviceId); !status.ok()) return status.code();
-  if (timeout > kLongest) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-                "timeout must be at most %u ms (0: no limit), but got %u", kLongest, timeout)
-        .code();
-  }
-  if (Stream::running_here() != nullptr) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
-                "a task must not abort the device it runs on")
-        .code();
-  }
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtDeviceTaskAbort", [&](const char* call) {
+    constexpr uint32_t kLongest = 36 * 60 * 1000;
+    Status status = check_device(call, "deviceId", deviceId);
+    if (status.ok() && timeout > kLongest) {
+      status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                    "timeout must be at most %u ms (0: no limit), but got %u", kLongest, timeout);
+    }
+    if (status.ok() && Stream::running_here() != nullptr) {
+      status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                    "a task must not abort the device it runs on");
+    }
+    if (!status.ok()) return status;
     const auto notify = [&](aclrtDeviceTaskAbortStage stage) {
       DeviceAbortCallbacks::get().for_each(
           [&](aclrtDeviceTaskAbortCallback function, void* argument) {
@@ -167,7 +164,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
       notify_synchronised(&stream);
     });
     notify(ACL_RT_DEVICE_TASK_ABORT_POST);
-    return ACL_SUCCESS;
+    return Status();
   });
 }
 

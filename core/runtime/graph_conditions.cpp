@@ -190,9 +190,8 @@ void end_condition(const void* handle) { conditions().destroy(handle); }
 aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
                                   aclmdlRICondHandleFlag flag, aclmdlRICondHandle* handle) {
   const int given = static_cast<int>(flag);
-  constexpr const char* call = "aclmdlRICondHandleCreate";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    return create_condition(call, modelRI, defaultLaunchValue, given, handle).code();
+  return guarded_status("aclmdlRICondHandleCreate", [&](const char* call) {
+    return create_condition(call, modelRI, defaultLaunchValue, given, handle);
   });
 }
 
@@ -206,7 +205,7 @@ aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr)
 }
 
 aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flags) {
-  constexpr const char* call = "aclmdlRIAddCondTask";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return add_condition(call, params, stream, flags).code(); });
+  return guarded_status("aclmdlRIAddCondTask", [&](const char* call) {
+    return add_condition(call, params, stream, flags);
+  });
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a crash.
-//
 // All objects of one type live in slots of one reserved address range, so `find` is a range test, a
 // load and a comparison. A freed slot is reused only after kRest others were freed, and its next
 // object starts kStep bytes further, for kTurns turns: a stale handle is recognised for at least
 // (kRest + 1) * kTurns objects.
 //
 // A thread that works on an object which another thread may destroy holds it:
-//
 //   HandlePool<T>::Hold hold(pool, handle);   // one thread at a time
 //   if (!hold) return fail(…);
-//   hold->work();
-//
 // or pins it, if several threads work on one object at a time (types with T::kPinned).
 #pragma once
 
@@ -82,7 +78,8 @@ class HandlePool {
   // destructor. Other threads that hold or destroy the object wait; find() does not.
   class Hold {
    public:
-    Hold(HandlePool& pool, const void* handle) : pool_(pool), object_(pool.find(handle)) {
+    Hold() = default;
+    Hold(HandlePool& pool, const void* handle) : pool_(&pool), object_(pool.find(handle)) {
       if (object_ == nullptr) return;
       slot_ = pool.slot_of(handle);
       slot_->lock.lock();
@@ -93,12 +90,16 @@ class HandlePool {
     ~Hold() {
       if (ends_) {
         object_->~T();
-        pool_.give(slot_);
+        pool_->give(slot_);
       } else {
         release();
       }
     }
-    Hold(const Hold&) = delete;
+    Hold& operator=(Hold&& other) noexcept {
+      std::swap(pool_, other.pool_), std::swap(object_, other.object_);
+      std::swap(slot_, other.slot_), std::swap(ends_, other.ends_);
+      return *this;
+    }
 
     explicit operator bool() const { return object_ != nullptr; }
     T* operator->() const { return object_; }
@@ -111,7 +112,7 @@ class HandlePool {
 
     // No thread finds the object from now on; it is destroyed when the hold ends.
     void withdraw(End end) {
-      note_end(slot_, pool_.turn_of(slot_, object_), end);
+      note_end(slot_, pool_->turn_of(slot_, object_), end);
       slot_->live.store(nullptr, std::memory_order_release);
       slot_->lock.unlock();
       ends_ = true;
@@ -124,8 +125,8 @@ class HandlePool {
     }
 
    private:
-    HandlePool& pool_;
-    T* object_;
+    HandlePool* pool_ = nullptr;
+    T* object_ = nullptr;
     Slot* slot_ = nullptr;
     bool ends_ = false;
   };
@@ -147,8 +148,7 @@ class HandlePool {
         : slot_(std::exchange(other.slot_, nullptr)),
           object_(std::exchange(other.object_, nullptr)) {}
     Pin& operator=(Pin&& other) noexcept {
-      std::swap(slot_, other.slot_);
-      std::swap(object_, other.object_);
+      std::swap(slot_, other.slot_), std::swap(object_, other.object_);
       return *this;
     }
     ~Pin() { release(); }

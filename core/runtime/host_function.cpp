@@ -77,23 +77,21 @@ Status find_subscribed(const char* call, aclrtStream handle, PinnedStream* strea
 }  // namespace
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-  constexpr const char* call = "aclrtLaunchHostFunc";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return launch_host_function(call, stream, fn, args).code(); });
+  return guarded_status("aclrtLaunchHostFunc", [&](const char* call) {
+    return launch_host_function(call, stream, fn, args);
+  });
 }
 
 aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
-  constexpr const char* call = "aclrtSubscribeHostFunc";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status("aclrtSubscribeHostFunc", [&](const char* call) {
     PinnedStream stream;
-    if (Status status = find_subscribed(call, exeStream, &stream); !status.ok())
-      return status.code();
+    Status status = find_subscribed(call, exeStream, &stream);
+    if (!status.ok()) return status;
     Subscriptions& all = Subscriptions::get();
     std::lock_guard lock(all.mutex);
-    if (all.threads.emplace(stream->id, hostFuncThreadId).second) return ACL_SUCCESS;
+    if (all.threads.emplace(stream->id, hostFuncThreadId).second) return status;
     return fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, Reason::already_done, call,
-                "a thread is already subscribed to the stream")
-        .code();
+                "a thread is already subscribed to the stream");
   });
 }
 

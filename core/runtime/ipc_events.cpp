@@ -105,7 +105,7 @@ aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) 
     char key[sizeof handle.reserved + 1] = {};
     std::memcpy(key, handle.reserved, sizeof handle.reserved);
     std::shared_ptr<SharedFile> file;
-    status = SharedFile::open(call, key, &file);
+    status = SharedFile::open(call, SharedKind::event, key, &file);
     if (!status.ok()) return status;
     return make_event(call, EventMaker::ex_with_flag, ACL_EVENT_IPC, std::move(file), event);
   });

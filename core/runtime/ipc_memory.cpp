@@ -14,6 +14,7 @@
 #include "core/runtime/memory.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/shared_file.h"
+#include "core/runtime/stream.h"
 
 using namespace openaclnn;
 
@@ -52,7 +53,8 @@ Status export_memory(const char* call, void* address, size_t size, bool any_proc
     if (shared.address == address) return *key = known, Status();
   }
   std::shared_ptr<SharedFile> file;
-  if (Status status = SharedFile::create(call, whole, any_process, &file); !status.ok())
+  if (Status status = SharedFile::create(call, SharedKind::memory, whole, any_process, &file);
+      !status.ok())
     return status;
   void* const copy = file->map(nullptr);
   if (copy != nullptr) {
@@ -105,7 +107,7 @@ aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) 
     }
     std::shared_ptr<SharedFile> file;
     if (status.ok() && !current_context()) status = no_context(call);
-    if (status.ok()) status = SharedFile::open(call, key, &file);
+    if (status.ok()) status = SharedFile::open(call, SharedKind::memory, key, &file);
     if (!status.ok()) return status;
     SharedMemory& all = SharedMemory::get();
     std::lock_guard lock(all.mutex);
@@ -129,11 +131,18 @@ aclError aclrtIpcMemClose(const char* key) {
   return guarded_status("aclrtIpcMemClose", [&](const char* call) {
     if (Status null = not_null(call, "key", key); !null.ok()) return null;
     SharedMemory& all = SharedMemory::get();
-    std::lock_guard lock(all.mutex);
+    std::unique_lock lock(all.mutex);
     if (const auto found = all.imported.find(key); found != all.imported.end()) {
-      forget_imported(found->second.address);
-      munmap(found->second.address, found->second.file->size());
+      if (Stream::owner_here() != nullptr) {
+        return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                    "a task must not close memory that the work of streams may use");
+      }
+      const SharedBlock block = std::move(found->second);
       all.imported.erase(found);
+      lock.unlock();
+      drain_streams([](Stream&, void*) { return true; }, nullptr);  // queued work may use it
+      forget_imported(block.address);
+      munmap(block.address, block.file->size());
       return Status();
     }
     if (all.exported.erase(key) > 0) return Status();  // the memory stays until it is freed

@@ -212,7 +212,7 @@ aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t f
       status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
                     "flags must be 0 or 2, but got %llu", static_cast<unsigned long long>(flags));
     }
-    if (status.ok()) status = SharedFile::open(call, key, &file);
+    if (status.ok()) status = SharedFile::open(call, SharedKind::notify, key, &file);
     return status.ok() ? make_notify(call, notify, file) : status;
   });
 }

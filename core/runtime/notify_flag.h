@@ -29,7 +29,8 @@ class NotifyFlag {
                   "a stream waits for notify already; export it before the first wait");
     }
     if (file_ == nullptr) {
-      if (Status status = SharedFile::create(call, 0, any_process, &file_); !status.ok())
+      if (Status status = SharedFile::create(call, SharedKind::notify, 0, any_process, &file_);
+          !status.ok())
         return status;
       file_->header().word = is_set_;
     }

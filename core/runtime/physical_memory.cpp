@@ -91,13 +91,13 @@ void* obtain(const char* call, size_t size, std::shared_ptr<SharedFile>* file) {
   if (system_copies_mappings()) {
     return mmap(nullptr, size, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   }
-  if (!SharedFile::create(call, size, false, file).ok()) return MAP_FAILED;
+  if (!SharedFile::create(call, SharedKind::physical_memory, size, false, file).ok())
+    return MAP_FAILED;
   void* home = (*file)->map(nullptr);
   return home == nullptr ? MAP_FAILED : home;
 }
 
-Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
-  constexpr const char* call = "aclrtMallocPhysical";
+Status create(const char* call, aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   if (Status status = book_memory(call, device, size, size); !status.ok()) return status;
   std::shared_ptr<SharedFile> file;
   void* home = size > total_memory() ? MAP_FAILED : obtain(call, size, &file);
@@ -190,24 +190,23 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                              const aclrtPhysicalMemProp* prop, uint64_t flags) {
-  constexpr const char* call = "aclrtMallocPhysical";
-  Status status = not_null(call, "handle", handle);
-  if (status.ok()) status = not_null(call, "prop", prop);
-  if (status.ok()) status = check_prop(call, *prop);
-  if (status.ok() && size == 0) {
-    status =
-        fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
-  }
-  if (status.ok() && size % granularity_of(*prop) != 0) {
-    status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-                  "size must be a multiple of %zu, the granularity, but got %zu",
-                  granularity_of(*prop), size);
-  }
-  if (status.ok()) status = check_zero(call, "flags", flags);
-  if (!status.ok()) return status.code();
-  const auto device = static_cast<int32_t>(prop->location.id);
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return create(handle, size, device).code(); });
+  return guarded_status("aclrtMallocPhysical", [&](const char* call) {
+    Status status = not_null(call, "handle", handle);
+    if (status.ok()) status = not_null(call, "prop", prop);
+    if (status.ok()) status = check_prop(call, *prop);
+    if (status.ok() && size == 0) {
+      status =
+          fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
+    }
+    if (status.ok() && size % granularity_of(*prop) != 0) {
+      status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                    "size must be a multiple of %zu, the granularity, but got %zu",
+                    granularity_of(*prop), size);
+    }
+    if (status.ok()) status = check_zero(call, "flags", flags);
+    if (!status.ok()) return status;
+    return create(call, handle, size, static_cast<int32_t>(prop->location.id));
+  });
 }
 
 // Mappings stay until they are unmapped; they do not need the handle.

@@ -19,7 +19,9 @@ constexpr uint64_t kAnyProcess = ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
 
 Status move_to_file(const char* call, PhysicalMemory& memory) {
   std::shared_ptr<SharedFile> file;
-  if (Status status = SharedFile::create(call, memory.size, false, &file); !status.ok())
+  if (Status status =
+          SharedFile::create(call, SharedKind::physical_memory, memory.size, false, &file);
+      !status.ok())
     return status;
   void* const copy = file->map(nullptr);
   bool mapped = copy != nullptr;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "core/runtime/api_guard.h"
@@ -23,6 +24,7 @@ constexpr int kProcessBits = 22, kFileBits = 20, kTokenBits = 22;  // of a numbe
 // What a key or a number says of the file.
 struct SharedName {
   const char* argument;
+  SharedKind kind;
   int process, file;
   uint64_t token, token_mask;
 };
@@ -35,6 +37,11 @@ SharedHeader* map_header(int file) {
   void* page = mmap(nullptr, kSharedPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return page == MAP_FAILED ? nullptr : static_cast<SharedHeader*>(page);
 }
+
+constexpr const char* kKindNames[] = {"memory", "physical memory", "a notify", "an event"};
+
+// Touching a page behind the end of a file kills the process, so no process may shorten the file.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 bool is_listed(const SharedHeader& header) {
   if (header.any_process != 0) return true;
@@ -51,10 +58,11 @@ bool is_listed(const SharedHeader& header) {
 Status open_named(const char* call, const SharedName& name, int* opened, SharedHeader** page) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", name.process, name.file);
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
+  const int file = ::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   // Pipes and sockets have no end to seek. (fstat is a symbol only since glibc 2.33.)
   const off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
-  *page = size >= static_cast<off_t>(kSharedPage) ? map_header(file) : nullptr;
+  const int seals = size >= static_cast<off_t>(kSharedPage) ? fcntl(file, F_GET_SEALS) : -1;
+  *page = seals >= 0 && (seals & kSeals) == kSeals ? map_header(file) : nullptr;
   const auto refuse = [&](const char* why) {
     if (*page != nullptr) munmap(*page, kSharedPage);
     if (file >= 0) close(file);
@@ -63,6 +71,12 @@ Status open_named(const char* call, const SharedName& name, int* opened, SharedH
   if (*page == nullptr || (((*page)->token ^ name.token) & name.token_mask) != 0 ||
       (*page)->size != static_cast<uint64_t>(size) - kSharedPage) {
     return refuse("is not exported any more, or its process has ended");
+  }
+  if ((*page)->kind != name.kind) {
+    const auto kind = std::min(static_cast<size_t>((*page)->kind), std::size(kKindNames) - 1);
+    const std::string why = std::string("is that of ") + kKindNames[kind] +
+                            ", and this call opens " + kKindNames[static_cast<size_t>(name.kind)];
+    return refuse(why.c_str());
   }
   if (!is_listed(**page)) return refuse("is for other processes: this one is not in its list");
   *opened = file;
@@ -84,11 +98,12 @@ void* SharedFile::map(void* address) const {
   return found == MAP_FAILED ? nullptr : found;
 }
 
-Status SharedFile::create(const char* call, size_t size, bool any_process,
+Status SharedFile::create(const char* call, SharedKind kind, size_t size, bool any_process,
                           std::shared_ptr<SharedFile>* made) {
-  const int file = memfd_create("openaclnn", MFD_CLOEXEC);
+  const int file = memfd_create("openaclnn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   SharedHeader* page = nullptr;
-  if (file >= 0 && ftruncate(file, static_cast<off_t>(kSharedPage + size)) == 0) {
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(kSharedPage + size)) == 0 &&
+      fcntl(file, F_ADD_SEALS, kSeals) == 0) {
     page = map_header(file);
   }
   uint64_t token = 0;
@@ -101,6 +116,7 @@ Status SharedFile::create(const char* call, size_t size, bool any_process,
   page->token = token;
   page->size = size;
   page->owner = getpid();
+  page->kind = kind;
   page->any_process = any_process;
   char key[kKeyBytes];
   snprintf(key, sizeof key, kKeyFormat, getpid(), file, static_cast<unsigned long long>(token));
@@ -108,7 +124,8 @@ Status SharedFile::create(const char* call, size_t size, bool any_process,
   return {};
 }
 
-Status SharedFile::open(const char* call, const char* key, std::shared_ptr<SharedFile>* opened) {
+Status SharedFile::open(const char* call, SharedKind kind, const char* key,
+                        std::shared_ptr<SharedFile>* opened) {
   if (Status null = not_null(call, "key", key); !null.ok()) return null;
   int process = 0, number = 0;
   unsigned long long token = 0;
@@ -119,7 +136,7 @@ Status SharedFile::open(const char* call, const char* key, std::shared_ptr<Share
   }
   int file = -1;
   SharedHeader* page = nullptr;
-  const SharedName name = {"key", process, number, token, UINT64_MAX};
+  const SharedName name = {"key", kind, process, number, token, UINT64_MAX};
   if (Status status = open_named(call, name, &file, &page); !status.ok()) return status;
   opened->reset(new SharedFile(file, page, text));
   return {};
@@ -136,8 +153,12 @@ Status SharedFile::open(const char* call, uint64_t number, std::shared_ptr<Share
   constexpr uint64_t file_mask = (1 << kFileBits) - 1, token_mask = (1 << kTokenBits) - 1;
   int file = -1;
   SharedHeader* page = nullptr;
-  const SharedName name = {"shareableHandle", static_cast<int>(number >> (kFileBits + kTokenBits)),
-                           static_cast<int>(number >> kTokenBits & file_mask), number, token_mask};
+  const SharedName name = {"shareableHandle",
+                           SharedKind::physical_memory,
+                           static_cast<int>(number >> (kFileBits + kTokenBits)),
+                           static_cast<int>(number >> kTokenBits & file_mask),
+                           number,
+                           token_mask};
   if (Status status = open_named(call, name, &file, &page); !status.ok()) return status;
   opened->reset(new SharedFile(file, page, ""));
   return {};

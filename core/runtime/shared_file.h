@@ -19,11 +19,14 @@ inline constexpr size_t kKeyBytes = 65;  // with the terminating zero
 inline constexpr size_t kSharedPage = 4096;
 inline constexpr size_t kMostProcesses = 256;
 
+enum class SharedKind : uint32_t { memory, physical_memory, notify, event };
+
 // The first page of the file.
 struct SharedHeader {
   uint64_t token;  // also in the key
   uint64_t size;   // of what follows the page
   int32_t owner;   // the process that exported it
+  SharedKind kind;
   std::atomic<uint32_t> any_process;
   std::atomic<uint32_t> processes;
   std::atomic<int32_t> listed[kMostProcesses];
@@ -38,11 +41,13 @@ class SharedFile {
   SharedFile(const SharedFile&) = delete;
 
   // Makes one of `size` bytes behind the header. `any_process`: without a list of processes.
-  static Status create(const char* call, size_t size, bool any_process,
+  static Status create(const char* call, SharedKind kind, size_t size, bool any_process,
                        std::shared_ptr<SharedFile>* made);
-  // Opens that of a key; fails for an unknown key, or where this process is not listed.
-  static Status open(const char* call, const char* key, std::shared_ptr<SharedFile>* opened);
-  // The same for a number.
+  // Opens that of a key; fails for an unknown key, for a file that could shrink under those who
+  // map it, or where this process is not listed.
+  static Status open(const char* call, SharedKind kind, const char* key,
+                     std::shared_ptr<SharedFile>* opened);
+  // The same for the number of physical memory.
   static Status open(const char* call, uint64_t number, std::shared_ptr<SharedFile>* opened);
 
   SharedHeader& header() const { return *header_; }

@@ -17,11 +17,17 @@ constexpr uint32_t kPriorities = 8;  // 0 is the most urgent
 
 HandlePool<aclrtStreamConfigHandle>& configs() { return pool_of<aclrtStreamConfigHandle>(1 << 14); }
 
-Status find_config(const char* call, const aclrtStreamConfigHandle* handle) {
-  if (Status null = not_null(call, "handle", handle); !null.ok()) return null;
-  if (configs().find(handle) != nullptr) return {};
+using HeldConfig = HandlePool<aclrtStreamConfigHandle>::Hold;
+
+Status ended_config(const char* call, const aclrtStreamConfigHandle* handle) {
   return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
               "handle %p was destroyed or never created", static_cast<const void*>(handle));
+}
+
+Status find_config(const char* call, const aclrtStreamConfigHandle* handle, HeldConfig* config) {
+  if (Status null = not_null(call, "handle", handle); !null.ok()) return null;
+  *config = HeldConfig(configs(), handle);
+  return *config ? Status() : ended_config(call, handle);
 }
 
 // Calls ask(stream) with the stream behind a handle.
@@ -143,25 +149,28 @@ aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void) {
 
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) {
   constexpr const char* call = "aclrtDestroyStreamConfigHandle";
-  Status status = find_config(call, handle);
-  if (status.ok()) configs().destroy(handle);
+  Status status = not_null(call, "handle", handle);
+  if (status.ok() && !configs().destroy(handle)) status = ended_config(call, handle);
   return status.code();
 }
 
 aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                  const void* attrValue, size_t valueSize) {
   constexpr const char* call = "aclrtSetStreamConfigOpt";
-  Status status = find_config(call, handle);
+  HeldConfig config;
+  Status status = find_config(call, handle, &config);
   if (status.ok()) status = not_null(call, "attrValue", attrValue);
-  if (status.ok()) status = set_option(call, *handle, attr, attrValue, valueSize);
+  if (status.ok()) status = set_option(call, *config, attr, attrValue, valueSize);
   return status.code();
 }
 
 aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle) {
   constexpr const char* call = "aclrtCreateStreamV2";
-  if (Status status = find_config(call, handle); !status.ok()) return status.code();
-  return create_stream(call, stream, {static_cast<uint32_t>(handle->flag), handle->priority})
-      .code();
+  HeldConfig config;
+  if (Status status = find_config(call, handle, &config); !status.ok()) return status.code();
+  const aclrtStreamConfigHandle given = *config;
+  config.release();
+  return create_stream(call, stream, {static_cast<uint32_t>(given.flag), given.priority}).code();
 }
 
 // ---- attributes of a live stream ----
@@ -241,8 +250,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
 
 aclError aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback,
                                      void* args) {
-  constexpr const char* call = "aclrtRegStreamStateCallback";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    return StreamStateCallbacks::get().set(call, regName, callback, args).code();
+  return guarded_status("aclrtRegStreamStateCallback", [&](const char* call) {
+    return StreamStateCallbacks::get().set(call, regName, callback, args);
   });
 }

@@ -74,23 +74,21 @@ Status check_value_address(const char* call, const void* address) {
 }  // namespace
 
 aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* call = ValueWrite::kCall;
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status(ValueWrite::kCall, [&](const char* call) {
     PinnedStream own;
     Status status = check_value_address(call, devAddr);
     if (status.ok()) status = check_zero(call, "flag", flag);
     if (status.ok()) status = find_working_stream(call, stream, &own);
-    if (!status.ok()) return status.code();
+    if (!status.ok()) return status;
     auto job = std::make_unique<ValueWrite>(ValueWrite{devAddr, value});
     observe_job(*own, *job);
     submit_job(*own, std::move(job), true);
-    return ACL_SUCCESS;
+    return status;
   });
 }
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* call = ValueWait::kCall;
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded_status(ValueWait::kCall, [&](const char* call) {
     PinnedStream own;
     Status status = check_value_address(call, devAddr);
     if (status.ok() && flag > ACL_STREAM_WAIT_VALUE_NOR) {
@@ -98,11 +96,11 @@ aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStrea
                     "flag must be in [0, 3], but got %u", flag);
     }
     if (status.ok()) status = find_working_stream(call, stream, &own);
-    if (!status.ok()) return status.code();
+    if (!status.ok()) return status;
     auto job = std::make_unique<ValueWait>(ValueWait{devAddr, value, flag});
     observe_job(*own, *job);
     const bool idle = own.get() != Stream::running_here() && !own->records() && own->query();
-    if (idle && job->ready()) return ACL_SUCCESS;
-    return hand_over_job(call, *own, std::move(job)).code();
+    if (idle && job->ready()) return status;
+    return hand_over_job(call, *own, std::move(job));
   });
 }

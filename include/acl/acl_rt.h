@@ -14,6 +14,7 @@
 #include "acl/rt/models.h"         // IWYU pragma: export
 #include "acl/rt/notify.h"         // IWYU pragma: export
 #include "acl/rt/sharing.h"        // IWYU pragma: export
+#include "acl/rt/snapshot.h"       // IWYU pragma: export
 #include "acl/rt/stream.h"         // IWYU pragma: export
 #include "acl/rt/tasks.h"          // IWYU pragma: export
 #include "acl/rt/types.h"          // IWYU pragma: export

@@ -24,6 +24,16 @@ def test_collectives(what, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
 
 
+# torch warns of each connection that fails, on stderr.
+def test_forged_root_infos(tmp_path):
+    built = command("cc", "--aten", SOURCE, *WORDS, "-o", tmp_path / "program")
+    assert (built.returncode, built.stderr) == (0, "")
+    variables = {**alone(), "HCCL_CONNECT_TIMEOUT": "2"}
+    words = [tmp_path / "program", "forged"]
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
 def test_without_the_library_they_are_refused(tmp_path):
     built = command("cc", SOURCE, *WORDS, "-o", tmp_path / "program")
     assert (built.returncode, built.stderr) == (0, "")

@@ -203,6 +203,8 @@ constexpr Function kFunctions[] = {
     HANDLES(aclrtBinaryUnLoad),
     HANDLES(aclrtLaunchKernel),
     HANDLES(aclrtFunctionGetParamCount),
+    HANDLES(aclrtSnapShotProcessBackup),
+    HANDLES(aclrtSnapShotCallbackRegister),
     HANDLES(aclmdlLoadFromFile),
     HANDLES(aclmdlUnload),
     HANDLES(aclmdlExecute),

@@ -28,11 +28,31 @@ def definition(own: Function, group) -> str:
     )
 
 
+def collective(own: Function, group) -> str:
+    """Of libhccl: the communicator comes first, or the text of a rank table."""
+    first, *others = own.parameters
+    made = [p for p in others if p.type in ("HcclComm*", "void**")]
+    shown = [p.declaration if p is first or p in made else p.type + p.array for p in own.parameters]
+    has_communicator = first.type == "HcclComm"
+    check = "(void)find({0})" if has_communicator else 'hccl::not_null("{0}", {0})'
+    text = f"{own.result} {own.name}({', '.join(shown)}) {{\n"
+    text += f'  return static_cast<{own.result}>(hccl::guarded("{own.name}", [&] {{\n'
+    text += "    using namespace openaclnn::hccl;\n"
+    text += "".join(
+        f'    hccl::not_null("{p.name}", {p.name});\n    *{p.name} = {{}};\n' for p in made
+    )
+    text += f"    {check.format(first.name)};\n"
+    return text + f'    throw Failure(kNotSupported, "{group.sentence}");\n  }}));\n}}\n\n'
+
+
 def source() -> str:
     includes = "".join(f'#include "{path}"\n' for path in c_headers())
     functions = [(f, refused.group(f.name)) for f in declared("acl/")]
+    collectives = [(f, refused.group(f.name)) for f in declared("hccl/")]
     return (
         f"// {SPDX}\n// {NOTE}\n{includes}"
-        '#include "core/runtime/api_guard.h"\n\nusing namespace openaclnn;\n\n'
+        '#include "core/hccl/task.h"\n#include "core/runtime/api_guard.h"\n\n'
+        "using namespace openaclnn;\n\n"
         + "".join(definition(f, group) for f, group in functions if group)
+        + "".join(collective(f, group) for f, group in collectives if group)
     )

@@ -55,7 +55,7 @@ def page() -> str:
             if group := refused.group(name):
                 groups.setdefault(group, []).append(f"`{name}`")
         for group, names in groups.items():
-            code = re.search(rf"\b{group.status} = (\d+)", texts()["acl/acl_base_rt.h"])
+            code = re.search(rf"\b{group.status} (?:= )?(\d+)", "\n".join(texts().values()))
             assert code, group.status
             out += f"\nRefused with {code[1]} ({group.sentence}): {', '.join(names)}\n"
     return out

@@ -15,11 +15,15 @@ namespace openaclnn::aten {
 namespace {
 
 template <class T>
-const T& alive(const HandlePool<T>& pool, const Parameter& parameter, const void* handle) {
-  const T* found = pool.find(handle);
-  if (found != nullptr) return *found;
+[[noreturn, gnu::noinline]] void refuse_handle(const Parameter& parameter, const void* handle) {
   throw Refusal(c10::str(parameter.name, " ", handle, " was destroyed or never created"),
                 {Reason::dead_handle, object_kind<T>()});
+}
+
+const aclScalar& alive(const Parameter& parameter, const void* handle) {
+  const aclScalar* found = scalars().find(handle);
+  if (found != nullptr) return *found;
+  refuse_handle<aclScalar>(parameter, handle);
 }
 
 Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
@@ -54,6 +58,12 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   return tensor_of_memory(first, room, sizes, strides, dtype);
 }
 
+Tensor wrap(const Parameter& parameter, const void* handle) {
+  const HandlePool<aclTensor>::Pin tensor(tensors(), handle);  // another thread may destroy it
+  if (!tensor) refuse_handle<aclTensor>(parameter, handle);
+  return wrap(parameter, *tensor);
+}
+
 template <class T>
 T stored(const Scalar& scalar) {
   T value;
@@ -83,12 +93,18 @@ at::Scalar number(const Parameter& parameter, const Scalar& scalar) {
                 Reason::wrong_dtype);
 }
 
+// Calls make(list), which another thread may destroy at any other time.
+template <class T, class F>
+auto with_list(HandlePool<T>& pool, const Parameter& parameter, const void* handle, F make) {
+  const typename HandlePool<T>::Hold list(pool, handle);
+  if (!list) refuse_handle<T>(parameter, handle);
+  return make(*list);
+}
+
 IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
   c10::List<std::optional<Tensor>> made;
   for (const aclTensor* tensor : list) {
-    made.push_back(tensor == nullptr
-                       ? std::nullopt
-                       : std::optional(wrap(parameter, alive(tensors(), parameter, tensor))));
+    made.push_back(tensor == nullptr ? std::nullopt : std::optional(wrap(parameter, tensor)));
   }
   return made;
 }
@@ -99,8 +115,8 @@ void add_ranges(const Row& row, const Parameter& parameter, const Value& value,
                 std::vector<Range>* ranges) {
   const bool moved = row.computed == Row::Computed::moved && !parameter.written;
   const auto add = [&](const aclTensor* handle) {
-    const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
-    if (tensor == nullptr || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
+    const HandlePool<aclTensor>::Pin tensor(tensors(), handle);
+    if (!tensor || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
     const auto bytes = static_cast<int64_t>(c10::elementSize(scalar_type(tensor->dtype)));
     const at::IntArrayRef sizes(tensor->shape.at, static_cast<size_t>(tensor->shape.rank));
     int64_t low = 0, high = 0;
@@ -113,7 +129,9 @@ void add_ranges(const Row& row, const Parameter& parameter, const Value& value,
   if (value.pointer == nullptr) return;
   if (parameter.kind == Kind::tensor) add(static_cast<const aclTensor*>(value.pointer));
   if (parameter.kind != Kind::tensors) return;
-  for (const aclTensor* tensor : alive(tensor_lists(), parameter, value.pointer)) add(tensor);
+  with_list(tensor_lists(), parameter, value.pointer, [&](const aclTensorList& list) {
+    for (const aclTensor* tensor : list) add(tensor);
+  });
 }
 
 // ATen adds such numbers to sizes, and takes those below -2^62 for handles of symbolic ones.
@@ -190,19 +208,26 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
   const void* handle = value.pointer;
   if (handle == nullptr) return {};
   switch (parameter.kind) {
-    case Kind::tensor: return wrap(parameter, alive(tensors(), parameter, handle));
-    case Kind::tensors: return list_of_tensors(parameter, alive(tensor_lists(), parameter, handle));
-    case Kind::scalar: return number(parameter, alive(scalars(), parameter, handle));
-    case Kind::ints: return numbers(parameter, alive(int_arrays(), parameter, handle));
-    case Kind::bools: return list_of<bool>(alive(bool_arrays(), parameter, handle));
-    case Kind::floats: return list_of<double>(alive(float_arrays(), parameter, handle));
+    case Kind::tensor: return wrap(parameter, handle);
+    case Kind::tensors:
+      return with_list(tensor_lists(), parameter, handle,
+                       [&](const auto& list) { return list_of_tensors(parameter, list); });
+    case Kind::scalar: return number(parameter, alive(parameter, handle));
+    case Kind::ints:
+      return with_list(int_arrays(), parameter, handle,
+                       [&](const auto& list) { return numbers(parameter, list); });
+    case Kind::bools:
+      return with_list(bool_arrays(), parameter, handle, list_of<bool, aclBoolArray>);
+    case Kind::floats:
+      return with_list(float_arrays(), parameter, handle, list_of<double, aclFloatArray>);
     case Kind::text: return std::string(static_cast<const char*>(handle));
-    case Kind::scalars: {
-      auto made = c10::impl::GenericList(c10::NumberType::get());
-      for (const aclScalar* scalar : alive(scalar_lists(), parameter, handle))
-        made.push_back(number(parameter, alive(scalars(), parameter, scalar)));
-      return made;
-    }
+    case Kind::scalars:
+      return with_list(scalar_lists(), parameter, handle, [&](const aclScalarList& list) -> IValue {
+        auto made = c10::impl::GenericList(c10::NumberType::get());
+        for (const aclScalar* scalar : list)
+          made.push_back(number(parameter, alive(parameter, scalar)));
+        return made;
+      });
     default: throw Refusal("internal error: unknown kind of argument", Reason::internal);
   }
 }
@@ -212,91 +237,6 @@ void Call::take(const Parameter& parameter, const Value& value) {
   if (row->overload == nullptr)  // a composite
     handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
   if (openaclnn_is_checked()) add_ranges(*row, parameter, value, &ranges);
-}
-
-// Equal dims in the same order, ignoring size-1 dims.
-static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
-  size_t i = 0, k = 0;
-  for (;; ++i, ++k) {
-    while (i < a.size() && a[i] == 1) ++i;
-    while (k < b.size() && b[k] == 1) ++k;
-    if (i == a.size() || k == b.size()) return i == a.size() && k == b.size();
-    if (a[i] != b[k]) return false;
-  }
-}
-
-void check_result(const Tensor& out, const Tensor& result, const char* name) {
-  if (!out.defined() || !result.defined()) return;
-  const bool both_empty = out.numel() == 0 && result.numel() == 0;
-  if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
-    throw Refusal(c10::str(name, " must have shape ", result.sizes(), ", but got ", out.sizes()),
-                  Reason::wrong_shape);
-  }
-  if (!c10::canCast(result.scalar_type(), out.scalar_type())) {
-    throw Refusal(c10::str(name, " must have a dtype that ", result.scalar_type(),
-                           " can be cast to, but got ", out.scalar_type()),
-                  Reason::wrong_dtype);
-  }
-}
-
-// The bytes from the first element to the last. Tensors made of pointers have a storage each, so
-// ATen's question for overlaps finds none.
-static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
-  const auto* first = static_cast<const char*>(tensor.const_data_ptr());
-  if (tensor.is_contiguous()) return {first, first + tensor.nbytes()};
-  int64_t last = 0;
-  for (int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
-  return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
-}
-
-bool are_disjoint(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined() || a.is_meta() || a.numel() == 0 || b.numel() == 0) return true;
-  const auto [begin, end] = bytes_of(a);
-  const auto [other_begin, other_end] = bytes_of(b);
-  return end <= other_begin || other_end <= begin;
-}
-
-Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written) {
-  return are_disjoint(tensor, written) ? tensor : tensor.clone();
-}
-
-void copy_into(const Tensor& to, const Tensor& from) {
-  const bool same = from.sizes() == to.sizes() && from.strides() == to.strides() &&
-                    from.element_size() == to.element_size() &&
-                    from.const_data_ptr() == to.const_data_ptr();
-  to.copy_(same ? from : copy_if_overlapping(from, to));
-}
-
-void put(const Tensor& out, const Tensor& result, const char* name) {
-  if (!out.defined() || !result.defined()) return;
-  check_result(out, result, name);
-  if (out.numel() > 0)
-    copy_into(out, out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
-}
-
-void leave(const Tensor& out, int64_t first) {
-  if (!out.defined() || out.is_meta() || !out.is_contiguous() || first >= out.numel()) return;
-  const auto size = static_cast<int64_t>(out.element_size());
-  openaclnn_left(static_cast<const char*>(out.const_data_ptr()) + first * size,
-                 static_cast<uint64_t>((out.numel() - first) * size));
-}
-
-void Sized::operator=(const Tensor& result) const {
-  if (!room_.defined()) return;
-  if (!room_.is_contiguous())
-    throw Refusal("out must be contiguous where the data decide its shape");
-  if (result.numel() > room_.numel())
-    throw Refusal("out must have room for " + std::to_string(result.numel()) +
-                  " elements, but has room for " + std::to_string(room_.numel()));
-  const Tensor dense = result.contiguous();
-  room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
-  leave(room_, dense.numel());
-  // The program may have destroyed the tensor after phase 1, but not its memory.
-  aclTensor* own = tensors().find(handle_);
-  if (own == nullptr) return;
-  own->shape.rank = own->strides.rank = static_cast<int>(dense.dim());
-  std::copy(dense.sizes().begin(), dense.sizes().end(), own->shape.at);
-  std::copy(dense.strides().begin(), dense.strides().end(), own->strides.at);
 }
 
 }  // namespace openaclnn::aten

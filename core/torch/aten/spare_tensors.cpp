@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostSpare = 16;  // of a thread
 
+// Each access from a library that is loaded late is a function call, so functions name it once.
 thread_local std::vector<at::Tensor> spare_tensors;
 
 }  // namespace
@@ -18,9 +19,10 @@ at::Tensor tensor_of_memory(void* first, size_t bytes, at::IntArrayRef sizes,
                             at::IntArrayRef strides, at::ScalarType dtype) {
   at::DataPtr data(first, at::kCPU);
   at::Tensor made;
-  if (!spare_tensors.empty() && spare_tensors.back().scalar_type() == dtype) {
-    made = std::move(spare_tensors.back());
-    spare_tensors.pop_back();
+  std::vector<at::Tensor>& spare = spare_tensors;
+  if (!spare.empty() && spare.back().scalar_type() == dtype) {
+    made = std::move(spare.back());
+    spare.pop_back();
     c10::StorageImpl* storage = made.storage().unsafeGetStorageImpl();
     storage->set_data_ptr_noswap(std::move(data));
     storage->set_nbytes(bytes);
@@ -34,14 +36,15 @@ at::Tensor tensor_of_memory(void* first, size_t bytes, at::IntArrayRef sizes,
 }
 
 void keep_spare_tensors(std::vector<c10::IValue>& values) {
+  std::vector<at::Tensor>& spare = spare_tensors;
   for (c10::IValue& value : values) {
-    if (spare_tensors.size() == kMostSpare) return;
+    if (spare.size() == kMostSpare) return;
     if (!value.isTensor()) continue;
     const at::Tensor& tensor = value.toTensor();
     const bool own = tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() &&
                      tensor.storage().use_count() == 1 && !tensor.storage().resizable() &&
                      !tensor.is_conj() && !tensor.is_neg();
-    if (own) spare_tensors.push_back(std::move(value).toTensor());
+    if (own) spare.push_back(std::move(value).toTensor());
   }
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the hand-written headers that a CPU cannot have: their C is generated. Each checks
-its pointers, sets its results to zero and returns a status with a sentence.
+its pointers and its communicator, sets its results to zero and returns a status with a sentence.
 
 A group: the status, what its functions lack, and patterns of their names.
 """
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 NOT_SUPPORTED = "ACL_ERROR_API_NOT_SUPPORT"
+HCCL_NOT_SUPPORTED = "HCCL_E_NOT_SUPPORT"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,37 @@ GROUPS = (
         NOT_SUPPORTED,
         "graphs of operators do not exist here, so none can be written",
         "aclGenGraphAndDumpForOp",
+    ),
+    Group(
+        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+        "a process cannot save its device; all state is on the host, where tools such as CRIU "
+        "save processes",
+        "aclrtSnapShot.*",
+    ),
+    Group(
+        HCCL_NOT_SUPPORTED,
+        "rank tables are not supported; call HcclCommInitRootInfo",
+        "HcclCommInitClusterInfo(Config)?",
+    ),
+    Group(
+        HCCL_NOT_SUPPORTED,
+        "a communicator is not suspended or resumed on a CPU; destroy it and create another",
+        "HcclComm(Suspend|Resume)",
+    ),
+    Group(
+        HCCL_NOT_SUPPORTED,
+        "a CPU has no network cards of NPUs to choose from",
+        "HcclCommWorkingDevNicSet",
+    ),
+    Group(
+        HCCL_NOT_SUPPORTED,
+        "collectives do not exchange addresses, as on Atlas A2; they take any device memory",
+        "HcclComm(Set|Unset)MemoryRange HcclComm(Activate|Deactivate)CommMemory",
+    ),
+    Group(
+        HCCL_NOT_SUPPORTED,
+        "ranks do not reach each other's memory; use HcclSend and HcclRecv",
+        "HcclComm(Register|Deregister|ExchangeMem)",
     ),
 )
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -195,12 +196,44 @@ void refused() {
   MUST(HcclGetConfig(HCCL_ACCELERATOR, &value) != HCCL_E_PARA);
 }
 
+// Root infos that no HcclGetRootInfo wrote, or that were cut short: a status, in time.
+void forged() {
+  HcclRootInfo root, real;
+  MUST(aclrtSetDevice(0));
+  MUST(HcclGetRootInfo(&real));
+  const auto refuse = [&](const std::string& text) {
+    int object = 0;
+    HcclComm comm = &object;
+    std::memset(&root, 0, sizeof root);
+    std::memcpy(&root, text.data(), std::min(text.size(), sizeof root));
+    MUST(HcclCommInitRootInfo(2, &root, 1, &comm) == 0);
+    MUST(comm != nullptr);
+    MUST(std::string(aclGetRecentErrMsg()).empty());
+  };
+  for (const char* text : {"", "openaclnn", "openaclnn 127.0.0.1", "openaclnn 127.0.0.1 1 0",
+                           "openaclnn 127.0.0.1 99999999999 0", "openaclnn %s%n %n %n",
+                           "openaclnn no.such.host.invalid 1 0", "other 127.0.0.1 1 0"})
+    refuse(text);
+  refuse(std::string(sizeof root, 'x'));
+  refuse("openaclnn " + std::string(sizeof root, '1'));
+  const std::string text(reinterpret_cast<const char*>(&real));
+  for (const size_t part : {text.size() / 3, text.size() / 2}) refuse(text.substr(0, part));
+  unsigned state = 1;  // of a simple generator: the same bytes in every run
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes(i % 2 == 0 ? 40 : sizeof root, ' ');
+    for (char& byte : bytes) byte = static_cast<char>((state = state * 1103515245 + 12345) >> 16);
+    refuse(bytes);
+  }
+  MUST(aclrtResetDevice(0));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   if (what == "refused") refused();
   if (what == "process") one_process();
+  if (what == "forged") forged();
   if (what == "processes") two_processes();
   std::puts("ok");
 }
