@@ -16,8 +16,9 @@ import zipfile
 from pathlib import Path
 
 VERSIONS = (
-    "2.7.1.post4", "2.8.0.post2", "2.9.0.post2", "2.10.0.post2", "2.10.0.post4", "2.11.0",
-    "2.12.0", "2.13.0", "2.14.0",
+    "2.7.1", "2.7.1.post4", "2.7.1.post11", "2.8.0.post2", "2.8.0.post5", "2.9.0", "2.9.0.post2",
+    "2.9.0.post9", "2.10.0.post2", "2.10.0.post4", "2.10.0.post7", "2.11.0", "2.11.0.post3",
+    "2.12.0", "2.12.0.post3", "2.13.0", "2.14.0",
 )  # fmt: skip
 TABLE = Path(__file__).with_name("wheels.txt")
 HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Written by python -m tests.npu.wheels.\n"

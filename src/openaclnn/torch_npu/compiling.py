@@ -78,6 +78,25 @@ def _without_torchair(dynamo: Any) -> None:
     dynamo._LazyTorchair.__getattr__ = attribute
 
 
+def _without_generators(dynamo: Any) -> None:
+    """torch_npu's generators of code need triton-ascend, torch_mlir or other compilers."""
+    dynamo.disable_register_inductor_npu()
+    dynamo.has_triton = lambda *, include_cpu=False: False
+    if hasattr(dynamo, "_NpuBackendScope"):
+        return
+    patch = dynamo.patch_inductor_wrapper
+
+    def patch_all_but_init() -> None:  # 2.7 to 2.9 import the generators when a wrapper is made
+        import torch
+
+        wrapper: Any = torch._TorchCompileInductorWrapper
+        init = wrapper.__init__
+        patch()
+        wrapper.__init__ = init
+
+    dynamo.patch_inductor_wrapper = patch_all_but_init
+
+
 def change(module: ModuleType) -> None:
     found: Any = module
     if module.__name__ == "torch._inductor.compile_fx":
@@ -87,6 +106,5 @@ def change(module: ModuleType) -> None:
     elif module.__name__ == "torch._dynamo.trace_rules":
         found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
         metas.register()
-    else:  # the generators of torch_npu, which need triton-ascend or other compilers of CANN
-        found.disable_register_inductor_npu()
-        found.has_triton = lambda *, include_cpu=False: False
+    else:
+        _without_generators(found)

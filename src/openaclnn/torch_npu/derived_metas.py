@@ -46,7 +46,8 @@ def _on_zeros(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> 
 
     def run() -> Any:
         torch.npu.set_device(device)
-        with torch.no_grad():
+        # Here, not in the caller's thread: torch_npu 2.9 clones the state, which tracing refuses.
+        with torch.random.fork_rng(device_type="npu"), torch.no_grad():
             arguments, options = tree.tree_map(real, (list(given), dict(named)))
             found = operator(*arguments, **options)
             torch.npu.synchronize()  # the queue of torch_npu reports a refusal here
@@ -55,7 +56,7 @@ def _on_zeros(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> 
     device = torch.npu.current_device()
     try:
         # Another thread: where the caller holds Python's lock, torch_npu loses it with a refusal.
-        with torch.random.fork_rng(device_type="npu"), ThreadPoolExecutor(1) as thread:
+        with ThreadPoolExecutor(1) as thread:
             return thread.submit(run).result()
     except RuntimeError as error:
         raise NotImplementedError(

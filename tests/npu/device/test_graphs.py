@@ -16,6 +16,12 @@ pytestmark = pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
 )
 
+# Found in 2.9.0.post2: its allocator then stops every later capture with "captures_underway".
+after_failures = pytest.mark.skipif(
+    torch_npu.__version__.startswith("2.9."),
+    reason="torch_npu 2.9 captures nothing more in a process after a capture that failed",
+)
+
 NEW = {"dtype": torch.float32, "device": "npu"}
 
 
@@ -186,6 +192,7 @@ def test_pools_keep_addresses():
     assert all(t[-1] == 9 for t in keep)
 
 
+@after_failures
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
 @pytest.mark.parametrize("name", ["synchronize", "item", "pageable"])
 def test_refused_in_a_capture(name, mode):
@@ -205,6 +212,7 @@ def test_refused_in_a_capture(name, mode):
     assert not torch_npu.npu.is_current_stream_capturing()
 
 
+@after_failures
 def test_shapes_that_only_a_run_shows_are_refused_in_a_capture():
     import torch._dynamo  # registers them
 
@@ -217,6 +225,7 @@ def test_shapes_that_only_a_run_shows_are_refused_in_a_capture():
         torch.ops.npu.npu_stride_copy(x, [2, 2], [1, 3], 1)
 
 
+@after_failures
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
 def test_numbers_of_a_host_seed_are_refused(call, mode):
     if os.environ.get("TASK_QUEUE_ENABLE") != "0":
