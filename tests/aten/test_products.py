@@ -82,6 +82,12 @@ ACCEPTED = [
     ),
     ("A2", "'aclnnIndex', f32(2, 3), [f32(0), i64(1, 0)], out(2, 2)"),
     ("910", "'aclnnAdd', f32(2), f32(2), 1, out(2)"),
+    ("910", CONVOLUTION.format("'float32'")),
+    (
+        "A2",
+        "'aclnnMaxPool2dWithMaskBackward', f32(1, 2, 2), f32(1, 4, 4), np.zeros((1, 4, 32), "
+        "'int8'), [2, 2], [2, 2], [0, 0], [1, 1], False, out(1, 4, 4)",
+    ),
     ("A2", "'aclnnAdd', bf16(2), bf16(2), 1.5, bf16(2)"),
     ("A2", "'aclnnSoftmax', f64(2), 0, out(2, dtype='float64')"),
     (

@@ -65,14 +65,15 @@ def overlaps():
 
 def gradients():
     dy = numbers(3)
-    for kind in ("GIoU", "DIoU"):
+    for kind in ("GIoU", "DIoU", "CIoU"):
         a, b = BOXES.clone().requires_grad_(), TRUTH.clone().requires_grad_()
         # Widths and heights, so that no edges coincide.
         found = torch.stack([overlap(kind, p, q, trans=True) for p, q in
                              zip(a + 0.3, b + 0.7, strict=True)])  # fmt: skip
         da, db = torch.autograd.grad(found, (a, b), dy)
         form = {"trans": True, "is_cross": False, "mode": "iou"}
-        yield f"{kind}Grad", [dy, BOXES.T + 0.3, TRUTH.T + 0.7], form, [da.T, db.T]
+        more = [numbers(1, 3)] if kind == "CIoU" else []
+        yield f"{kind}Grad", [dy, BOXES.T + 0.3, TRUTH.T + 0.7, *more], form, [da.T, db.T]
 
 
 def iou(eps, iof):

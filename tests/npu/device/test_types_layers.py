@@ -9,7 +9,12 @@ import acl
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.npu.device import test_types, test_types_boxes, test_types_dims
+from tests.npu.device import (
+    test_types,
+    test_types_boxes,
+    test_types_dims,
+    test_types_training,
+)
 from tests.npu.device.typed_calls import check, execute, ints, numbers
 
 from openaclnn.aten import rows
@@ -227,6 +232,7 @@ SENT = {"CdistGrad", "DynamicRNN", "DynamicRNNGrad", "DynamicRNNV2", "DynamicRNN
 
 
 def test_every_type_has_a_case():
-    tables = (test_types.CASES, test_types_boxes.CASES, test_types_dims.CASES, CASES)
+    modules = (test_types, test_types_boxes, test_types_dims, test_types_training)
+    tables = (*(module.CASES for module in modules), CASES)
     tested = {name for table in tables for name, *_ in table} | {"DropOutGenMaskV3"}
     assert {row.name for row in rows() if row.is_type} - tested - SENT == set()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes by type: overlaps, the gradients of two of them, and suppression.
-#include <algorithm>
+// Boxes by type: overlaps and their gradients.
 #include <array>
 
 #include "core/torch/aten/composites/checks.h"
@@ -34,6 +33,10 @@ Dual operator*(const Dual& a, double b) { return {a.value * b, a.partials * b}; 
 Tensor lower(const Tensor& a, const Tensor& b) { return at::minimum(a, b); }
 Tensor upper(const Tensor& a, const Tensor& b) { return at::maximum(a, b); }
 Tensor above_zero(const Tensor& a) { return a.clamp_min(0); }
+Tensor arc_tangent(const Tensor& a) { return at::atan(a); }
+Dual arc_tangent(const Dual& a) {
+  return {at::atan(a.value), a.partials / (a.value * a.value + 1)};
+}
 Dual lower(const Dual& a, const Dual& b) {
   return {lower(a.value, b.value), at::where(a.value <= b.value, a.partials, b.partials)};
 }
@@ -99,6 +102,18 @@ T distant(const Box<T>& a, const Box<T>& b, bool iof) {
   return Overlap<T>(a, b, iof).iou - apart / diagonal;
 }
 
+// The difference of the angles of the diagonals.
+template <class T>
+T turn(const Box<T>& a, const Box<T>& b) {
+  return arc_tangent(b.width() / b.height()) - arc_tangent(a.width() / a.height());
+}
+
+template <class T>
+T complete(const Box<T>& a, const Box<T>& b, bool iof) {
+  const T v = squared(turn(a, b)) * (4 / (M_PI * M_PI));
+  return distant(a, b, iof) - v * v / (v - Overlap<T>(a, b, iof).iou + (1 + kEps));
+}
+
 bool is_iof(const Text& mode) {
   require(mode == "iou" || mode == "iof", "mode must be iou or iof, but is ", mode);
   return mode == "iof";
@@ -127,15 +142,11 @@ void diou(Tensor boxes, Tensor truth, Out out, bool trans, bool is_cross, Text m
   out = distant(a, b, is_iof(mode));
 }
 
-// v is the squared difference of the angles of the diagonals; the second result is the difference.
 void ciou(Tensor boxes, Tensor truth, Out overlap, Out atan_sub, bool trans, bool is_cross,
           Text mode) {
   const auto [a, b] = pairs(boxes, truth, trans, is_cross);
-  const bool iof = is_iof(mode);
-  const Tensor turn = at::atan(b.width() / b.height()) - at::atan(a.width() / a.height());
-  const Tensor v = squared(turn) * (4 / (M_PI * M_PI));
-  overlap = distant(a, b, iof) - v * v / (1 + kEps - Overlap<Tensor>(a, b, iof).iou + v);
-  atan_sub = turn;
+  overlap = complete(a, b, is_iof(mode));
+  atan_sub = turn(a, b);
 }
 
 template <auto formula>
@@ -161,6 +172,12 @@ void overlap_grad(Tensor gradient, Tensor boxes, Tensor truth, Out dboxes, Out d
 constexpr auto giou_grad = overlap_grad<generalised<Dual>>;
 constexpr auto diou_grad = overlap_grad<distant<Dual>>;
 
+// atan_sub follows from the boxes.
+void ciou_grad(Tensor gradient, Tensor boxes, Tensor truth, Tensor, Out dboxes, Out dtruth,
+               bool trans, bool is_cross, Text mode) {
+  overlap_grad<complete<Dual>>(gradient, boxes, truth, dboxes, dtruth, trans, is_cross, mode);
+}
+
 // Areas grow by eps in width and height; a row for each truth.
 void iou_by_type(Tensor boxes, Tensor truth, Out out, Text mode, std::optional<double> eps) {
   const bool iof = is_iof(mode);
@@ -175,73 +192,11 @@ void iou_by_type(Tensor boxes, Tensor truth, Out out, Text mode, std::optional<d
   out = both / (iof ? area(b) : area(a) + area(b) - both);
 }
 
-// ---- suppression: a box goes if it overlaps a kept one of a higher score by more than the limit
-// --
-
-// The kept boxes, at most `most`, of those in this order.
-std::vector<int64_t> kept_boxes(const Tensor& boxes, const Tensor& order, double limit,
-                                int64_t most) {
-  const Tensor b = boxes.to(at::kDouble).contiguous(), o = order.contiguous();
-  const auto* box = data_of<double>(b);
-  const auto* sequence = data_of<int64_t>(o);
-  const auto overlap = [&](int64_t i, int64_t j) {
-    const double *p = box + 4 * i, *q = box + 4 * j;
-    const double w = std::min(p[2], q[2]) - std::max(p[0], q[0]);
-    const double h = std::min(p[3], q[3]) - std::max(p[1], q[1]);
-    if (!(w > 0 && h > 0)) return 0.0;
-    const auto area = [](const double* r) { return (r[2] - r[0]) * (r[3] - r[1]); };
-    return w * h / (area(p) + area(q) - w * h);
-  };
-  std::vector<int64_t> kept;
-  for (int64_t n = 0; n < o.numel() && static_cast<int64_t>(kept.size()) < most; ++n) {
-    const auto covers = [&](int64_t other) { return overlap(sequence[n], other) > limit; };
-    if (std::none_of(kept.begin(), kept.end(), covers)) kept.push_back(sequence[n]);
-  }
-  return kept;
-}
-
-// Rows of x0, y0, x1, y1, score, by falling scores; the mask says which are kept.
-void nms_with_mask(Tensor box_scores, Out boxes, Out indices, Out mask, double iou_threshold) {
-  check_rank(box_scores, "box_scores", 2, 2);
-  check_shape(box_scores, "box_scores", {box_scores.size(0), 5});
-  need_data(box_scores);
-  const Tensor order = std::get<1>(box_scores.select(1, 4).sort(true, 0, true));
-  const Tensor sorted = box_scores.index_select(0, order);
-  const Tensor kept = at::zeros({order.numel()}, at::kBool);
-  for (const int64_t i : kept_boxes(sorted.narrow(1, 0, 4), at::arange(order.numel(), at::kLong),
-                                    iou_threshold, order.numel()))
-    kept[i].fill_(true);
-  boxes = sorted;
-  indices = order;
-  mask = kept;
-}
-
-// Boxes by any two opposite corners, scores above a limit; the result is filled up with 0.
-void non_max_suppression(Tensor boxes, Tensor scores, Tensor most, Tensor iou_threshold,
-                         Tensor score_threshold, Out indices, Out count, std::optional<bool>) {
-  check_shape(scores, "scores", {boxes.size(0)});
-  need_data(boxes);
-  const Tensor wide = at_least_float(boxes), s = at_least_float(scores);
-  const Tensor ends = at::stack({wide.narrow(1, 0, 2), wide.narrow(1, 2, 2)});
-  const Tensor corners = at::cat({std::get<0>(ends.min(0)), std::get<0>(ends.max(0))}, 1);
-  const Tensor order = std::get<1>(s.sort(true, 0, true));
-  const Tensor high =
-      order.masked_select(s.index_select(0, order) > number_in<double>(score_threshold));
-  const auto kept = kept_boxes(corners, high, number_in<double>(iou_threshold), number_in(most));
-  const Tensor padded = at::zeros(indices.tensor().sizes(), at::kLong);
-  require(static_cast<int64_t>(kept.size()) <= padded.numel(), "selected_indices must have room ",
-          "for max_output_size, ", number_in(most), ", but has ", padded.numel());
-  std::copy(kept.begin(), kept.end(), data_of<int64_t>(padded));
-  indices = padded;
-  count = at::full({}, static_cast<int64_t>(kept.size()), at::kLong);
-}
-
 }  // namespace
 
 const Composite box_composites[] = {
-    ENTRY(giou), ENTRY(giou_grad),   ENTRY(diou),          ENTRY(diou_grad),
-    ENTRY(ciou), ENTRY(iou_by_type), ENTRY(nms_with_mask), ENTRY(non_max_suppression),
-    {},
+    ENTRY(giou), ENTRY(giou_grad), ENTRY(diou),        ENTRY(diou_grad),
+    ENTRY(ciou), ENTRY(ciou_grad), ENTRY(iou_by_type), {},
 };
 
 }  // namespace openaclnn::aten

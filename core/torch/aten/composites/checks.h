@@ -23,6 +23,15 @@ inline void check_given(const Tensor& tensor, const char* name) {
   if (!tensor.defined()) throw Missing(name);
 }
 
+// A reduction that is a word, as ATen counts it.
+inline int64_t reduction_of(const Text& word) {
+  require(word == "none" || word == "mean" || word == "sum",
+          "reduction must be none, mean or sum, but got ", word);
+  return word == "none"   ? at::Reduction::None
+         : word == "mean" ? at::Reduction::Mean
+                          : at::Reduction::Sum;
+}
+
 // The numbers of a tensor that stands for a list.
 inline Ints numbers_in(const Tensor& tensor, const char* name) {
   check_given(tensor, name);

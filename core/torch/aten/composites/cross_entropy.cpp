@@ -8,14 +8,6 @@
 namespace openaclnn::aten {
 namespace {
 
-int64_t reduction_of(const Text& text) {
-  require(text == "none" || text == "mean" || text == "sum",
-          "reduction must be none, mean or sum, but got ", text);
-  return text == "none"   ? at::Reduction::None
-         : text == "mean" ? at::Reduction::Mean
-                          : at::Reduction::Sum;
-}
-
 void cross_entropy(Tensor input, Tensor target, Tensor weight, Text reduction, int64_t ignored,
                    double smoothing, double, bool z_loss, Out loss, Out log_prob, Out z, Out lse) {
   require(!z_loss, "returnZloss must be false: the z-loss is not supported");
