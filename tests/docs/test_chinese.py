@@ -8,12 +8,15 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.check.check_mode import KINDS
+from tests.check.check_mode import PAGE as MISTAKES
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = ".zh-CN.md"
 PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
+HOW_TO = ("check_mode", "npu_device")
 TUTORIALS = ("train_a_unet", "npu_ci", "porting", "own_kernel", "several_processes")
 # Characters and words that other words are better for, and why.
 AVOIDED = {"前向": "正向", "后向": "反向", "工作区": "工作空间", "操作符": "算子"}
@@ -30,10 +33,18 @@ def english(page: Path) -> Path:
     return page.with_name(page.name.replace(MARK, ".md"))
 
 
-def test_start_and_tutorials_are_there():
+def test_the_pages_are_there():
     names = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
     assert {f"start/{name}{MARK}" for name in START} <= names
     assert {f"tutorials/{name}{MARK}" for name in TUTORIALS} <= names
+    assert {f"howto/{name}{MARK}" for name in HOW_TO} <= names
+
+
+def test_the_page_of_check_mode_explains_every_kind_and_a_true_report():
+    page = (ROOT / "docs" / "howto" / f"check_mode{MARK}").read_text("utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.M)) == sorted(KINDS)
+    (report,) = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+    assert report in MISTAKES
 
 
 @each_page

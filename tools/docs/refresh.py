@@ -36,7 +36,9 @@ FUNCTIONS = re.compile(
     r"(?<![\d,.])\d{3}(?= more (?:functions|operators|that torch)| (?:operators|functions|others)"
     r"| ?个算子)|(?<=every one of the )\d+"
 )
-TYPES = re.compile(r"(?<!\d)\d+(?= types of (?:operators that torch_npu|the interface before))")
+TYPES = re.compile(
+    r"(?<!\d)\d+(?= types of (?:operators that torch_npu|the interface before)| 种由 torch_npu)"
+)
 
 
 def with_counts(text: str) -> str:
