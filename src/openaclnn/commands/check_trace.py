@@ -18,13 +18,21 @@ from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, wri
 from ..report.text_table import Paint
 from ..rows.libraries import LIBRARIES
 from ..settings import home
-from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
+from .programs import (
+    NOT_FOUND,
+    WRONG_USE,
+    NoDirectory,
+    become,
+    directory,
+    environment,
+    refuse,
+    wrong_value,
+)
 
 MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
 )
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
-WRONG_USE = 2  # exit status, as argparse has it
 
 
 def run_beside(
@@ -118,6 +126,8 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("--json", arguments.json), ("--html", arguments.html)):
         if unwritable("check", option, path):
             return WRONG_USE
+    if wrong_value("check", os.environ):
+        return WRONG_USE
     try:
         root = directory(aten=arguments.aten)
     except NoDirectory as error:
@@ -183,6 +193,8 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("-o", arguments.output), ("--text", arguments.text)):
         if unwritable("trace", option, path):
             return WRONG_USE
+    if wrong_value("trace", os.environ):
+        return WRONG_USE
     try:
         root = directory(aten=arguments.aten)
     except NoDirectory as error:
