@@ -15,6 +15,7 @@ class Plan:
 def launch(index: int, /, *values: Any) -> Any: ...
 
 MAX_RANK: int
+version: str
 
 def rows() -> list[dict[str, Any]]: ...
 def check(

@@ -82,6 +82,7 @@ def test_report(queue, tmp_path):
         (("--check", "x"), "--check takes nothing after it, but got x"),
         (("--product", "910,A2", "--", "true"), "a run has one --product; several need --report"),
         (("--product", "9", "--", "true"), "--product must be one or more of 910, A2"),
+        (("--product", "910B", "--", "true"), "but is '910B'; 910B is product A2"),
         (
             ("--report", "-", "--product", "9", "--", "true"),
             "--product must be one or more of 910, A2",

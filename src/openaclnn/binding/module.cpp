@@ -117,6 +117,7 @@ NB_MODULE(_core, m) {
   if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
   define_plans(m);
   define_metadata(m);
+  m.attr("version") = OPENACLNN_VERSION;
   m.def("config", &config);
   m.def("product", [] { return products[current_product()].key; });
   m.def("chip_hint", &chip_hint, nb::arg("text"));
