@@ -63,7 +63,7 @@ def test_the_pages_name_what_is_on_the_list():
     pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md"))
     options = re.findall(r"\bOPENACLNN_\w+", (ROOT / "CMakeLists.txt").read_text())
     documented = set(re.findall(r"(?<![\w.])OPENACLNN_[A-Z_]+(?=[=`])", pages)) - set(options)
-    assert LISTED - INTERNAL <= documented
+    assert documented >= LISTED - INTERNAL
     assert documented - LISTED <= {"OPENACLNN_PRODUKT"}  # the misspelt one
 
 
