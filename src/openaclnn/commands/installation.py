@@ -52,7 +52,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "info",
         show_info,
         "show the choices in force: product, kernels, threads, ...",
-        "Shows the product, the kernels chosen for this CPU, threads, devices and paths, each with\n"
+        "Shows the product, the kernels chosen for this CPU, threads, devices, paths, each with\n"
         "the environment variable that changes it.\n\n"
         "  openaclnn info\n"
         "  OPENACLNN_ISA=v2 openaclnn info --json",
