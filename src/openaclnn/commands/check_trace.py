@@ -22,10 +22,11 @@ from .programs import (
     NOT_FOUND,
     WRONG_USE,
     NoDirectory,
-    become,
+    as_shell,
     directory,
     environment,
     refuse,
+    run_beside,
     wrong_value,
 )
 
@@ -33,32 +34,6 @@ MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
 )
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
-
-
-def run_beside(
-    what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
-) -> int:
-    """How the program ended, -N by signal N; it runs in its own process.
-
-    `output_to_error`: what it writes to standard output goes to standard error.
-    """
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        if output_to_error:
-            os.dup2(2, 1)
-        os._exit(become(what, words, variables))
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
-    try:
-        _, status = os.waitpid(child, 0)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return os.waitstatus_to_exitcode(status)
-
-
-def as_shell(ended: int) -> int:
-    """The exit status that a shell reports."""
-    return 128 - ended if ended < 0 else ended
 
 
 def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`openaclnn cc` and `openaclnn run`: building and running programs against the installation
-directory. Both become the program that they start, so its exit status and signals are its own.
+directory. Both become the program that they start, so its exit status and signals are its own;
+`check`, `trace` and reports run theirs beside them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -188,6 +190,32 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
     except OSError as error:
         print(f"openaclnn {what}: cannot run {program}: {error.strerror}", file=sys.stderr)
         return NOT_EXECUTABLE
+
+
+def run_beside(
+    what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
+) -> int:
+    """How the program ended, -N by signal N; it runs in its own process.
+
+    `output_to_error`: what it writes to standard output goes to standard error.
+    """
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        if output_to_error:
+            os.dup2(2, 1)
+        os._exit(become(what, words, variables))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
+    try:
+        _, status = os.waitpid(child, 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return os.waitstatus_to_exitcode(status)
+
+
+def as_shell(ended: int) -> int:
+    """The exit status that a shell reports."""
+    return 128 - ended if ended < 0 else ended
 
 
 def refuse(what: str, error: Exception) -> int:
