@@ -108,7 +108,7 @@ constexpr PlanObserver kPlanObserver = {.planned = planned,
 pid_t process = 0;  // the process that loaded the library; forked children inherit its state
 
 [[gnu::constructor]] void begin() {
-  if (environment_number("OPENACLNN_CHECK", 0, 1, 0) == 0) return;
+  if (environment_number("OPENACLNN_CHECK", 0) == 0) return;
   prepare_reports();
   prepare_stacks();
   if (!prepare_allocations()) {

@@ -75,8 +75,10 @@ void report_host_memory(const char* op, const char* name, const void* data,
   report.at("here", op, stack_here());
   if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
   report.advice =
-      "give tensors and workspace the address of aclrtMalloc, and copy data there with "
-      "aclrtMemcpy.";
+      is_called_from(report.site[0].stack, "libtorch")
+          ? "move the tensor to the device first: x.npu(), or device=\"npu\" where it is made."
+          : "give tensors and workspace the address of aclrtMalloc, and copy data there with "
+            "aclrtMemcpy.";
   emit(report);
 }
 

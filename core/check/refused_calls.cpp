@@ -32,8 +32,11 @@ bool is_expected(std::string_view call, int32_t code) {
 // Returns the function that the program called. Operators share an inner function, and their
 // failures name the operator.
 std::string_view name_of_call(const Stack& here, std::string_view failed_call) {
-  if (here.entry != nullptr && std::strncmp(here.entry, "acl", 3) == 0) return here.entry;
-  return failed_call.starts_with("acl") ? failed_call : "a call";
+  const auto is_public = [](std::string_view name) {
+    return name.starts_with("acl") || name.starts_with("Hccl");
+  };
+  if (here.entry != nullptr && is_public(here.entry)) return here.entry;
+  return is_public(failed_call) ? failed_call : "a call";
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ void failed(const ReportedFailure& failure, const Caller* caller) {
   } else {
     report.at("here", call.data(), *caller);
   }
-  report.advice = advice_for(failure.cause);
+  report.advice = advice_for(name, failure.cause);
   emit(report);
 }
 

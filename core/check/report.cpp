@@ -204,7 +204,7 @@ void add_json(Page& page, const Report& report, const Frames* found) {
 
 void prepare_reports() {
   after_fork_in_child(Turn::reset_in_child);  // a thread of the parent may hold it
-  code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", 0, 255, code));
+  code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", code));
   const char* path = std::getenv("OPENACLNN_CHECK_JSON");
   if (path == nullptr || *path == '\0') return;
   json_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

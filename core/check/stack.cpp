@@ -123,6 +123,26 @@ char* next_line(char** text) {
   return line;
 }
 
+// Whether the file has the names of all its functions. Without them addr2line takes the nearest
+// exported function, which may be any.
+bool has_symbol_table(const char* module) {
+  const int file = open(module, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  Elf64_Ehdr header;
+  bool found = pread(file, &header, sizeof header, 0) == sizeof header &&
+               header.e_shentsize == sizeof(Elf64_Shdr);
+  const int sections = found ? header.e_shnum : 0;
+  found = false;
+  for (int i = 0; i < sections && !found; ++i) {
+    Elf64_Shdr section;
+    const auto at = static_cast<off_t>(header.e_shoff + static_cast<size_t>(i) * sizeof section);
+    found = pread(file, &section, sizeof section, at) == sizeof section &&
+            section.sh_type == SHT_SYMTAB;
+  }
+  close(file);
+  return found;
+}
+
 // addr2line prints two lines for each address, the function and file:line, with ?? for what it does
 // not know.
 void ask_addr2line(Frame* frames, int count) {
@@ -137,16 +157,20 @@ void ask_addr2line(Frame* frames, int count) {
     command[4 + asked++] = const_cast<char*>(address[i].data());
   }
   if (output_of(command, output, sizeof output) > 0) {
+    const bool all_names = has_symbol_table(frames[0].module);
     char* text = output;
     for (int i = 0; i < asked; ++i) {
       const char* function = next_line(&text);
       char* place = function == nullptr ? nullptr : next_line(&text);
       if (place == nullptr) break;
-      if (function[0] != '?') {
+      const char* colon = std::strrchr(place, ':');
+      const bool line = place[0] != '?' && colon != nullptr && std::atoi(colon + 1) > 0;
+      // dladdr gives a name only to what lies inside the function.
+      const bool reliable = line || all_names || frames[i].function[0] != '\0';
+      if (function[0] != '?' && reliable) {
         copy(frames[i].function, sizeof frames[i].function, function, std::strlen(function));
       }
-      const char* colon = std::strrchr(place, ':');
-      if (place[0] == '?' || colon == nullptr || std::atoi(colon + 1) == 0) continue;
+      if (!line) continue;
       frames[i].line = std::atoi(colon + 1);
       copy(frames[i].file, sizeof frames[i].file, place, static_cast<size_t>(colon - place));
     }
@@ -180,6 +204,12 @@ Stack stack_of_fault(void* context) {
   frames[first] = static_cast<char*>(frames[first]) + 1;
   Stack stack = outside(frames + first, count - first);
   return stack;
+}
+
+bool is_called_from(const Stack& stack, const char* library) {
+  Dl_info info;
+  return stack.count > 0 && dladdr(stack.frame[0], &info) != 0 &&
+         std::strncmp(file_name(info.dli_fname), library, std::strlen(library)) == 0;
 }
 
 int resolve(const Stack& stack, Frame* frames, int room) {

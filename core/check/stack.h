@@ -30,6 +30,9 @@ Stack stack_here();
 // Captures the stack from the interrupted instruction on, for signal handlers.
 Stack stack_of_fault(void* context);
 
+// Whether the innermost frame is in a library whose file name begins so.
+bool is_called_from(const Stack& stack, const char* library);
+
 struct Frame {
   char function[160];  // "" when unknown
   char file[256];      // "" when unknown

@@ -79,7 +79,7 @@ bool note_refusal(std::string_view call, const Cause& cause) {
 
 void note_device() { no_device = false; }
 
-const char* advice_for(const Cause& cause) {
+const char* advice_for(std::string_view call, const Cause& cause) {
   const bool of_device = cause.subject == ObjectKind::device;
   switch (cause.reason) {
     case Reason::no_context:
@@ -92,11 +92,15 @@ const char* advice_for(const Cause& cause) {
     case Reason::wrong_shape:
     case Reason::wrong_memory:
     case Reason::wrong_value:
-      return of_device
-                 ? "ask aclrtGetDeviceCount how many devices there are; OPENACLNN_DEVICES sets "
-                   "it here."
-                 : "correct what the message names; `openaclnn ops` with the name of an "
-                   "operator shows what it takes. The call did nothing.";
+      if (of_device)
+        return "ask aclrtGetDeviceCount how many devices there are; OPENACLNN_DEVICES sets it "
+               "here.";
+      if (call.starts_with("aclnn"))
+        return "correct what the message names; `openaclnn ops` with the name of an operator shows "
+               "what it takes. The call did nothing.";
+      if (call.starts_with("Hccl"))
+        return "correct what the message names, in every rank that makes the call; it did nothing.";
+      break;
     case Reason::already_done:
     case Reason::call_missing:
       return of_device ? "reset a device as often as it was set, and no more."

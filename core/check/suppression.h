@@ -35,7 +35,7 @@ bool note_refusal(std::string_view call, const Cause& cause);
 // Records that a call that needs a device succeeded.
 void note_device();
 
-// Returns the advice for a refusal.
-const char* advice_for(const Cause& cause);
+// Returns the advice for a refusal of the call.
+const char* advice_for(std::string_view call, const Cause& cause);
 
 }  // namespace openaclnn::check

@@ -151,11 +151,10 @@ Engine& engine() {
 
 // Read once, so that an invalid value is reported once.
 const Timeouts& timeouts() {
-  constexpr int64_t longest = INT32_MAX / 1000;  // in milliseconds it is an int
   static constinit NoDestructor<Timeouts> found;
   return found.get([] {
-    return Timeouts{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
-                    environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};
+    return Timeouts{environment_number("HCCL_CONNECT_TIMEOUT", 120),
+                    environment_number("HCCL_EXEC_TIMEOUT", 1836)};
   });
 }
 

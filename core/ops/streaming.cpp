@@ -19,8 +19,7 @@ constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 std::atomic<int64_t>& threshold() {
   static constinit NoDestructor<std::atomic<int64_t>> bytes;
   return bytes.get([] {
-    return std::atomic<int64_t>(
-        environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes));
+    return std::atomic<int64_t>(environment_number("OPENACLNN_STREAMING_BYTES", kStreamingBytes));
   });
 }
 

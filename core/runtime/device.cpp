@@ -66,9 +66,8 @@ int32_t visible[kMaxDevices];  // numbers before ASCEND_RT_VISIBLE_DEVICES
 
 int32_t count_devices() {
   // Set by torchrun and accelerate, which use one device for each process.
-  const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1, kMaxDevices, 1);
-  const auto present =
-      static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, processes));
+  const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1);
+  const auto present = static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", processes));
   for (int32_t i = 0; i < kMaxDevices; ++i) visible[i] = i;
   const char* chosen = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (chosen == nullptr) return present;
@@ -121,8 +120,13 @@ int32_t visible_device(int32_t device) {
 Status check_device(const char* call, const char* argument, int32_t device) {
   const int32_t count = device_count();
   if (device >= 0 && device < count) return {};
+  char remedy[60] = "";
+  if (device >= 0 && device < kMaxDevices && std::getenv("ASCEND_RT_VISIBLE_DEVICES") == nullptr) {
+    std::snprintf(remedy, sizeof remedy, "; OPENACLNN_DEVICES=%d makes %d device%s", device + 1,
+                  device + 1, device == 0 ? "" : "s");
+  }
   return fail(ACL_ERROR_RT_INVALID_DEVICEID, {Reason::wrong_value, ObjectKind::device}, call,
-              "%s must be in [0, %d), but got %d", argument, count, device);
+              "%s must be in [0, %d), but got %d%s", argument, count, device, remedy);
 }
 
 PinnedContext current_context() {

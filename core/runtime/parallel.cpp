@@ -66,8 +66,8 @@ int threads_from_environment() {
   const int cpus = sched_getaffinity(0, sizeof mask, &mask) == 0
                        ? CPU_COUNT(&mask)
                        : static_cast<int>(std::thread::hardware_concurrency());
-  return static_cast<int>(environment_number("OPENACLNN_NUM_THREADS", 1, kMaxThreads,
-                                             std::clamp(cpus, 1, kMaxThreads)));
+  return static_cast<int>(
+      environment_number("OPENACLNN_NUM_THREADS", std::clamp(cpus, 1, kMaxThreads)));
 }
 
 // Returns how many items a block has. Small blocks leave little over at the end, but a block has

@@ -52,7 +52,7 @@ bool is_forked() {
 bool look_for_torch() {
   static constinit NoDestructor<bool> setting;
   const bool wanted =
-      setting.get([] { return environment_number("OPENACLNN_TORCH_THREADS", 0, 1, 1) == 1; });
+      setting.get([] { return environment_number("OPENACLNN_TORCH_THREADS", 1) == 1; });
   void* library =
       wanted ? dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : nullptr;
   if (library == nullptr) {

@@ -2,10 +2,14 @@
 // The table of products is generated from the rows; an index selects the current one.
 #include "core/runtime/product.h"
 
+#include <strings.h>
+
 #include <atomic>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "acl/acl_rt.h"
@@ -24,6 +28,16 @@ const Product products[] = {
 #undef PRODUCT
 const int product_count = sizeof products / sizeof *products;
 
+struct Chip {
+  std::string_view name;  // how its models begin
+  const char* product;    // "": none
+};
+constexpr Chip kChips[] = {
+#define CHIP(name, product) {name, product},
+#include "generated/chips.inc"
+#undef CHIP
+};
+
 namespace {
 
 constexpr const char* kDefault = "A2";
@@ -37,12 +51,16 @@ std::atomic<int> calls_on_products = 0;
 
 int index_of(const char* key) {
   for (int i = 0; i < product_count; ++i) {
-    if (std::strcmp(products[i].key, key) == 0) return i;
+    if (strcasecmp(products[i].key, key) == 0) return i;
   }
   return kUnchosen;
 }
 
-std::string all_keys() {
+}  // namespace
+
+bool is_product(const char* key) { return index_of(key) != kUnchosen; }
+
+std::string product_keys() {
   std::string keys;
   for (int i = 0; i < product_count; ++i) {
     if (i > 0) keys += i + 1 < product_count ? ", " : " or ";
@@ -51,7 +69,21 @@ std::string all_keys() {
   return keys;
 }
 
-}  // namespace
+std::string chip_hint(const char* text) {
+  std::string name;  // "Ascend 910 Pro B" is 910PROB
+  for (const char* c = text; *c != '\0'; ++c) {
+    const auto letter = static_cast<unsigned char>(*c);
+    if (std::isalnum(letter) || *c == '_') name += static_cast<char>(std::toupper(letter));
+  }
+  if (name.starts_with("ASCEND")) name.erase(0, 6);
+  for (const Chip& chip : kChips) {
+    if (!name.starts_with(chip.name)) continue;
+    const std::string start = "; " + std::string(text);
+    return *chip.product == '\0' ? start + " is not among the products"
+                                 : start + " is product " + chip.product;
+  }
+  return "";
+}
 
 int current_product() {
   if (calls_on_products.load(std::memory_order_relaxed) != 0 && of_thread != kUnchosen) [[unlikely]]
@@ -66,7 +98,8 @@ int current_product() {
   int before = kUnchosen;  // set_product of another thread has priority
   if (!chosen.compare_exchange_strong(before, index)) return before;
   if (wish != nullptr && *wish != '\0' && index_of(wish) == kUnchosen) {
-    warn_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
+    warn_environment("OPENACLNN_PRODUCT", product_keys().c_str(), wish, kDefault,
+                     chip_hint(wish).c_str());
   }
   return index;
 }
@@ -79,7 +112,8 @@ Status set_product(const char* key) {
   const int index = index_of(key);
   if (index == kUnchosen) {
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, "set_product",
-                "product must be %s, but got \"%s\"", all_keys().c_str(), key);
+                "product must be %s, but got \"%s\"%s", product_keys().c_str(), key,
+                chip_hint(key).c_str());
   }
   chosen.store(index, std::memory_order_relaxed);
   return {};

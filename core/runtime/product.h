@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "core/runtime/status.h"
 
@@ -19,6 +20,11 @@ struct Product {
 
 extern const Product products[];  // from PRODUCTS and ANY in table.py
 extern const int product_count;
+
+bool is_product(const char* key);  // in any case
+std::string product_keys();        // "910, A2, A3, 310P, 310B or any"
+// "; 910B1 is product A2" where the text names a chip, else empty.
+std::string chip_hint(const char* text);
 
 int current_product();  // index into products: A2, or OPENACLNN_PRODUCT, or what set_product chose
 Status set_product(const char* key);

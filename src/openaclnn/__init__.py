@@ -8,7 +8,7 @@ producers; nothing is copied on the way in.
 
 from typing import TYPE_CHECKING, Any
 
-from . import aclnn
+from . import _core, aclnn
 from ._core import Plan, Stream
 from .errors import AclnnError
 from .functions import *
@@ -20,7 +20,7 @@ from .settings import config, home, products, set_num_threads, set_product
 if TYPE_CHECKING:
     from .golden.compare import compare
 
-__version__: str = config()["version"]
+__version__: str = _core.version
 
 
 def __getattr__(name: str) -> Any:

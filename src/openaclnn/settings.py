@@ -58,7 +58,7 @@ def config() -> dict[str, Any]:
     """The choices in force.
 
     version, product, kernels (v2, v3, v4 or native), threads, torch_threads (how many torch gives
-    to an operator that this thread calls; 0: the library's own threads), streaming_bytes, compiler
-    and home.
+    to an operator that this thread calls; 0: the library's own threads), streaming_bytes, devices,
+    device_memory (in bytes), compiler and home.
     """
     return {**_core.config(), "home": str(home())}

@@ -72,7 +72,8 @@ void devices() {
   CHECK_EQ(aclrtGetVersion(&major, &minor, &patch), 0);
   CHECK(major == 1 && minor == 17 && patch == 0);
   CHECK_EQ(aclrtGetVersion(&major, nullptr, &patch), 100000);
-  CHECK_FAILS(aclrtSetDevice(1), 107001, "aclrtSetDevice: deviceId must be in [0, 1), but got 1");
+  CHECK_FAILS(aclrtSetDevice(1), 107001,
+              "aclrtSetDevice: deviceId must be in [0, 1), but got 1; OPENACLNN_DEVICES=2 makes 2");
   CHECK_EQ(aclrtResetDevice(1), 107001);
   CHECK_FAILS(aclrtResetDevice(0), 107000, "device 0 was never set");
   CHECK_EQ(aclrtSetDevice(0), 0);

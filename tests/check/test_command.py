@@ -218,3 +218,45 @@ def test_python_works_in_check_mode():
     script = "import openaclnn, numpy; print(openaclnn.leaky_relu(numpy.float32([-2, 3]), 0.5))"
     done = openaclnn_command("check", sys.executable, "-c", script)
     assert (done.returncode, done.stdout) == (0, "[-1.  3.]\n"), done.stderr
+
+
+HIDDEN = """
+#include <acl/acl.h>
+extern "C" __attribute__((visibility("default"), noinline)) int exported(int x) { return 3 * x; }
+// Not exported, and behind exported(): the nearest name that a stripped library still has.
+__attribute__((visibility("hidden"), noinline)) int hidden() {
+  const int status = aclrtSetSysParamOpt(static_cast<aclSysParamOpt>(99), 1);
+  return exported(status);
+}
+extern "C" __attribute__((visibility("default"))) int (*entry)() = hidden;
+"""
+CALLER = """
+#include <acl/acl.h>
+extern "C" int (*entry)();
+int main() { aclInit(nullptr); aclrtSetDevice(0); entry(); aclrtResetDevice(0); aclFinalize(); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "name"), [("-s", "a function without a name"), ("-g", "hidden")]
+)
+def test_a_stripped_library_has_no_names(option, name, tmp_path):
+    """Where only exported functions have names, none stands for a function that has lost its own;
+    and the advice is that for a call of the runtime."""
+    library, path = tmp_path / "libhidden.so", tmp_path / "caller"
+    for source, text in (("hidden.cpp", HIDDEN), ("caller.cpp", CALLER)):
+        (tmp_path / source).write_text(text)
+    rpath = f"-Wl,-rpath,{tmp_path}"
+    for words in (
+        ("-shared", "-fPIC", "-O1", option, str(tmp_path / "hidden.cpp"), "-o", str(library)),
+        (str(tmp_path / "caller.cpp"), str(library), rpath, "-o", str(path)),
+    ):
+        done = openaclnn_command("cc", *words)
+        assert done.returncode == 0, done.stderr
+    done = openaclnn_command("check", str(path))
+    assert done.returncode == MISTAKES_MADE, done.stderr
+    here = re.search(r"^    here aclrtSetSysParamOpt: (.*)$", done.stderr, re.M)
+    assert here, done.stderr
+    assert here[1].startswith(name)
+    assert "exported" not in here[1]
+    assert "    to do: correct what the message names; the call did nothing.\n" in done.stderr

@@ -85,3 +85,26 @@ def test_dtypes_in_words():
     tensors = [("self", "BF16", 2), ("index", "INT64", 1), ("out", "BF16", 2)]
     assert dtypes_text(tensors) == "BFLOAT16, index INT64"
     assert dtypes_text([]) == ""
+
+
+def test_what_the_product_refuses_comes_first():
+    def refused(name: str, **more: object) -> dict[str, object]:
+        return {"function": name, "dtypes": "FLOAT", "sentence": "why", "calls": 1, **more}
+
+    found = {
+        "functions": [refused("aclnnA", phase_1=1.0, phase_2=1.0)],
+        "products": {"A2": [refused("aclnnA")]},
+        "refused": [refused("aclnnB", refused=1)],
+        "fallbacks": [refused("aclnnC", microseconds=1.0)],
+        "nondeterministic": [],
+        "waits": [],
+        "memory": [],
+        "lost_processes": [],
+    }
+    titles = [line for line in as_text(found).splitlines()[1:] if line and line[0] != " "]
+    assert [title.split(":")[0] for title in titles] == [
+        "refused by A2",
+        "also refused in this run",
+        "computed by the CPU",
+        "functions by time, and their share",
+    ]

@@ -21,6 +21,7 @@ from rows import (
     LIBRARIES,
     NOTE,
     OPS,
+    OTHER_CHIPS,
     PHASE2,
     PRODUCTS,
     SPDX,
@@ -233,6 +234,11 @@ def build_files() -> dict[str, str]:
             f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()}, '
             f"{str(p.everything).lower()})\n"
             for p in (*PRODUCTS, ANY)
+        ),
+        "generated/chips.inc": "".join(
+            f'CHIP("{chip}", "{key}")\n'
+            for key, chips in [*((p.key, p.chips) for p in PRODUCTS), ("", OTHER_CHIPS)]
+            for chip in chips
         ),
         "generated/aliases.ld": aliases(),
         "generated/refused.cpp": refused_calls(),

@@ -23,6 +23,7 @@ def load(name: str) -> types.ModuleType:
 
 table = load("rows.table")
 OPS, PRODUCTS, ANY = table.OPS, table.PRODUCTS, table.ANY
+OTHER_CHIPS = table.OTHER_CHIPS
 catalogue = load("rows.catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2
 CPP_KINDS = load("rows.schema").CPP_KINDS

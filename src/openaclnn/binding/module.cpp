@@ -17,6 +17,9 @@
 #include "core/ops/isa.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
+#include "core/runtime/device.h"
+#include "core/runtime/environment.h"
+#include "core/runtime/memory.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/product.h"
 
@@ -85,6 +88,8 @@ nb::dict config() {
   values["threads"] = num_threads();
   values["torch_threads"] = torch_threads();
   values["streaming_bytes"] = streaming_threshold();
+  values["devices"] = device_count();
+  values["device_memory"] = device_memory();
 #if defined(__clang__)
   values["compiler"] = __VERSION__;  // begins with its name
 #else
@@ -112,8 +117,11 @@ NB_MODULE(_core, m) {
   if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
   define_plans(m);
   define_metadata(m);
+  m.attr("version") = OPENACLNN_VERSION;
   m.def("config", &config);
   m.def("product", [] { return products[current_product()].key; });
+  m.def("chip_hint", &chip_hint, nb::arg("text"));
+  m.def("variable_problem", &variable_problem, nb::arg("name"), nb::arg("value"));
   m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));
   m.def("set_num_threads", &set_num_threads, nb::arg("count"));

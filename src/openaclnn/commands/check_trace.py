@@ -18,39 +18,22 @@ from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, wri
 from ..report.text_table import Paint
 from ..rows.libraries import LIBRARIES
 from ..settings import home
-from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
+from .programs import (
+    NOT_FOUND,
+    WRONG_USE,
+    NoDirectory,
+    as_shell,
+    directory,
+    environment,
+    refuse,
+    run_beside,
+    wrong_value,
+)
 
 MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
 )
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
-WRONG_USE = 2  # exit status, as argparse has it
-
-
-def run_beside(
-    what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
-) -> int:
-    """How the program ended, -N by signal N; it runs in its own process.
-
-    `output_to_error`: what it writes to standard output goes to standard error.
-    """
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        if output_to_error:
-            os.dup2(2, 1)
-        os._exit(become(what, words, variables))
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
-    try:
-        _, status = os.waitpid(child, 0)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return os.waitstatus_to_exitcode(status)
-
-
-def as_shell(ended: int) -> int:
-    """The exit status that a shell reports."""
-    return 128 - ended if ended < 0 else ended
 
 
 def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:
@@ -118,6 +101,8 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("--json", arguments.json), ("--html", arguments.html)):
         if unwritable("check", option, path):
             return WRONG_USE
+    if wrong_value("check", os.environ):
+        return WRONG_USE
     try:
         root = directory(aten=arguments.aten)
     except NoDirectory as error:
@@ -183,6 +168,8 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("-o", arguments.output), ("--text", arguments.text)):
         if unwritable("trace", option, path):
             return WRONG_USE
+    if wrong_value("trace", os.environ):
+        return WRONG_USE
     try:
         root = directory(aten=arguments.aten)
     except NoDirectory as error:

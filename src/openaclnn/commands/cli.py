@@ -9,9 +9,9 @@ import re
 import sys
 from typing import Any
 
+from .. import _core
 from ..report.output import guarded
 from ..report.text_table import Paint
-from ..settings import config
 from . import (
     bench,
     check_trace,
@@ -113,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     top.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
-    version = f"openaclnn {config()['version']}"
+    version = f"openaclnn {_core.version}"
     top.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
     commands = top.add_subparsers(
         title="commands",

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from ..compiled import cache
 from ..report.text_table import Paint
 from ..rows.libraries import LINK_LINE
 from ..rows.table import ANY, PRODUCTS
@@ -22,6 +23,9 @@ VARIABLES = {
     "threads": "OPENACLNN_NUM_THREADS",
     "torch_threads": "OPENACLNN_TORCH_THREADS",
     "streaming_bytes": "OPENACLNN_STREAMING_BYTES",
+    "devices": "OPENACLNN_DEVICES",
+    "device_memory": "OPENACLNN_DEVICE_MEMORY",
+    "cache": "OPENACLNN_CACHE",
 }
 
 
@@ -48,8 +52,8 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "info",
         show_info,
         "show the choices in force: product, kernels, threads, ...",
-        "Shows the product, the kernels chosen for this CPU, threads and paths, each with the\n"
-        "environment variable that changes it.\n\n"
+        "Shows the product, the kernels chosen for this CPU, threads, devices, paths, each with\n"
+        "the environment variable that changes it.\n\n"
         "  openaclnn info\n"
         "  OPENACLNN_ISA=v2 openaclnn info --json",
     )
@@ -71,12 +75,13 @@ def _why_no_torch_threads() -> str:
 
 
 def show_info(arguments: argparse.Namespace, paint: Paint) -> int:
-    values = config()
+    values = {**config(), "cache": str(cache())}
     if arguments.json:
         print(json.dumps(values, indent=2))
         return 0
     titles = {p.key: f"{p.key}, {p.title}" for p in (*PRODUCTS, ANY)}
     shown = {**values, "product": titles[values["product"]]}
+    shown["device_memory"] = f"{values['device_memory'] / 2**30:,.1f} GiB"
     if values["torch_threads"] == 0:
         shown["torch_threads"] = f"none: {_why_no_torch_threads()}"
     rows = [

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .. import _core
 from ..aten.library import built_library
 from ..compiled import BuildError
 from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
@@ -22,10 +23,9 @@ from ..settings import config, products
 from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
 from . import run_page, run_report
-from .check_trace import as_shell, preloaded, run_beside
-from .programs import become
+from .check_trace import preloaded
+from .programs import WRONG_USE, as_shell, become, run_beside, wrong_value
 
-WRONG_USE = 2  # exit status, as argparse has it
 MEMORY = "OPENACLNN_DEVICE_MEMORY"
 USAGE = {"--report": "--report FILE", "--product": "--product KEY"}
 OPTIONS = (*USAGE, "--check", "--demo", "--shell", "--help")
@@ -64,12 +64,14 @@ def memory_of(products: Sequence[str]) -> dict[str, str]:
 
 
 def start(words: Sequence[str], product: str | None = None) -> int:
-    if found := trouble():
-        return refuse(found)
-    notice()
     variables = {**os.environ, **memory_of([product] if product else [])}
     if product is not None:
         variables["OPENACLNN_PRODUCT"] = product
+    if wrong_value("npu", variables):
+        return WRONG_USE
+    if found := trouble():
+        return refuse(found)
+    notice()
     return become("npu", words, environment(variables))
 
 
@@ -77,7 +79,7 @@ def report_run(
     words: Sequence[str], destination: str, products: Sequence[str], memory: dict[str, str]
 ) -> int:
     """Runs the program and writes the report, in the form that the suffix names."""
-    if unwritable("npu", "--report", destination):
+    if unwritable("npu", "--report", destination) or wrong_value("npu", os.environ):
         return WRONG_USE
     if found := trouble():
         return refuse(found)
@@ -134,11 +136,14 @@ def chosen_products(given: str | None) -> tuple[str, ...] | None:
     if given is None:
         current = config()["product"]
         return (current,) if current in known else known
-    keys = tuple(given.split(","))
-    return keys if set(keys) <= set(known) else None
+    key_of = {key.lower(): key for key in known}
+    keys = [key_of.get(word.lower(), "") for word in given.split(",")]
+    return tuple(keys) if all(keys) else None
 
 
 def show_exports() -> int:
+    if wrong_value("npu", os.environ):
+        return WRONG_USE
     if found := trouble():
         return refuse(found)
     for name, value in environment(os.environ).items():
@@ -155,6 +160,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     if words[:1] in (["--check"], ["--demo"], ["--shell"]) and len(words) > 1:
         return refuse(f"{words[0]} takes nothing after it, but got {shlex.join(words[1:])}")
     if words == ["--check"]:
+        if wrong_value("npu", os.environ):
+            return WRONG_USE
         from ..torch_npu.check import check
 
         return check(paint)
@@ -179,7 +186,10 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     judged = chosen_products(named)
     if judged is None:
         keys = ", ".join(p.key for p in products())
-        return refuse(f"--product must be one or more of {keys}, with commas, but is {named!r}")
+        hints = "".join(_core.chip_hint(word) for word in str(named).split(","))
+        return refuse(
+            f"--product must be one or more of {keys}, with commas, but is {named!r}{hints}"
+        )
     if "--report" in given:
         return report_run(words, given["--report"], judged, memory_of(judged if named else ()))
     if len(judged) > 1:

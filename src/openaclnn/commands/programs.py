@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`openaclnn cc` and `openaclnn run`: building and running programs against the installation
-directory. Both become the program that they start, so its exit status and signals are its own.
+directory. Both become the program that they start, so its exit status and signals are its own;
+`check`, `trace` and reports run theirs beside them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from .. import _core
 from ..report.text_table import Paint
 from ..rows.libraries import LINK_LINE
 from ..settings import home
@@ -22,6 +25,8 @@ C_SUFFIXES = (".c", ".i", ".s", ".S")
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
 NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell returns
+WRONG_USE = 2  # as argparse has it
+PREFIX, REPORTED = "OPENACLNN_", "OPENACLNN_REPORTED_NAMES"
 
 # What holds the installation directory; CMake files of samples read the last two.
 ROOTS = (
@@ -148,8 +153,28 @@ def explanations(words: Sequence[str], root: Path, *, aten: bool) -> list[str]:
     return found
 
 
+def wrong_value(what: str, variables: Mapping[str, str]) -> bool:
+    """Whether a variable of openaclnn has a value that it cannot have, which this prints."""
+    found = [
+        problem
+        for name, value in sorted(variables.items())
+        if name.startswith(PREFIX)
+        and (problem := _core.variable_problem(name, value.encode(errors="replace").decode()))
+    ]
+    for problem in found:
+        print(f"openaclnn {what}: {problem}", file=sys.stderr)
+    return bool(found)
+
+
+def with_reported_names(variables: Mapping[str, str]) -> dict[str, str]:
+    """So that the program does not report again the unknown names that this process reported."""
+    names = [name for name in os.environ if name.startswith(PREFIX) and name != REPORTED]
+    return {**variables, REPORTED: ":".join(names)}
+
+
 def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Starts the command in the place of this process; returns only when it cannot."""
+    variables = with_reported_names(variables)
     program = command[0]
     found = program if "/" in program else shutil.which(program, path=variables.get("PATH"))
     sys.stdout.flush()
@@ -167,16 +192,42 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
         return NOT_EXECUTABLE
 
 
+def run_beside(
+    what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
+) -> int:
+    """How the program ended, -N by signal N; it runs in its own process.
+
+    `output_to_error`: what it writes to standard output goes to standard error.
+    """
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        if output_to_error:
+            os.dup2(2, 1)
+        os._exit(become(what, words, variables))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
+    try:
+        _, status = os.waitpid(child, 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return os.waitstatus_to_exitcode(status)
+
+
+def as_shell(ended: int) -> int:
+    """The exit status that a shell reports."""
+    return 128 - ended if ended < 0 else ended
+
+
 def refuse(what: str, error: Exception) -> int:
     print(f"openaclnn {what}: {error}", file=sys.stderr)
-    return 2
+    return WRONG_USE
 
 
 def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
     words = [word for word in arguments.words if word not in ("--show", "--aten")]
     if not words or words[0] in ("-h", "--help"):
         print(arguments.help)
-        return 0 if words else 2
+        return 0 if words else WRONG_USE
     try:
         folder = directory(aten="--aten" in arguments.words)
     except NoDirectory as error:
@@ -195,7 +246,9 @@ def run_program(arguments: argparse.Namespace, _: Paint) -> int:
     words = arguments.words[aten:]
     if not words or words[0] in ("-h", "--help"):
         print(arguments.help)
-        return 0 if words else 2
+        return 0 if words else WRONG_USE
+    if wrong_value("run", os.environ):
+        return WRONG_USE
     try:
         folder = directory(aten=aten)
     except NoDirectory as error:

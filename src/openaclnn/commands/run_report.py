@@ -227,17 +227,17 @@ def as_text(found: Mapping[str, Any]) -> str:
         if rows:
             lines.extend([title, *(f"  {line}" for line in columns(rows, align)), ""])
 
-    section(
-        "also refused in this run",
-        [[r["function"], r["dtypes"], str(r["refused"]), r["sentence"]] for r in found["refused"]],
-        "llrl",
-    )
     for product, rows in found["products"].items():
         section(
             f"refused by {product}",
             [[r["function"], r["dtypes"], str(r["calls"]), r["sentence"]] for r in rows],
             "llrl",
         )
+    section(
+        "also refused in this run",
+        [[r["function"], r["dtypes"], str(r["refused"]), r["sentence"]] for r in found["refused"]],
+        "llrl",
+    )
     section(
         "computed by the CPU: a device waits for it",
         [

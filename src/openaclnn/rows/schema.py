@@ -230,4 +230,5 @@ class Product:
     soc_name: str
     bfloat16: bool
     memory: int = 0  # of a device, in GiB; 0: no limit
+    chips: tuple[str, ...] = ()  # how the names of its chips begin, in capitals, without "Ascend"
     everything: bool = False  # accepts whatever the library computes

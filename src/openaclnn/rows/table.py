@@ -10,14 +10,43 @@ from .language import gradient, op
 from .schema import Op, Product
 
 PRODUCTS: tuple[Product, ...] = (
-    Product("910", "Atlas training series", "Ascend910A", bfloat16=False, memory=32),
     Product(
-        "A2", "Atlas A2 training / Atlas 800I A2 inference", "Ascend910B1", bfloat16=True, memory=64
+        "910",
+        "Atlas training series",
+        "Ascend910A",
+        bfloat16=False,
+        memory=32,
+        chips=("910A", "910PRO", "910PREMIUM"),
     ),
-    Product("A3", "Atlas A3 training / inference", "Ascend910_9391", bfloat16=True, memory=64),
-    Product("310P", "Atlas inference series", "Ascend310P3", bfloat16=False, memory=24),
-    Product("310B", "Atlas 200I/500 A2 inference", "Ascend310B1", bfloat16=False, memory=8),
+    Product(
+        "A2",
+        "Atlas A2 training / Atlas 800I A2 inference",
+        "Ascend910B1",
+        bfloat16=True,
+        memory=64,
+        chips=("910B",),
+    ),
+    Product(
+        "A3",
+        "Atlas A3 training / inference",
+        "Ascend910_9391",
+        bfloat16=True,
+        memory=64,
+        chips=("910C", "910_93"),
+    ),
+    Product(
+        "310P", "Atlas inference series", "Ascend310P3", bfloat16=False, memory=24, chips=("310P",)
+    ),
+    Product(
+        "310B",
+        "Atlas 200I/500 A2 inference",
+        "Ascend310B1",
+        bfloat16=False,
+        memory=8,
+        chips=("310B",),
+    ),
 )
+OTHER_CHIPS = ("950", "910_95", "A5")  # newer than the products
 DEFAULT_PRODUCT = "A2"
 
 # No product: every operator, with every dtype that the library computes.
