@@ -163,7 +163,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
     )
     kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
     kept["parts"] = tuple(tuple(map(_part, pair)) for pair in data["parts"])
-    kept["untaken"] = tuple(data["untaken"])
+    kept["untaken"], kept["outputs"] = tuple(data["untaken"]), tuple(data["outputs"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
         Cause(defect, elements[str(defect.number)])
