@@ -19,7 +19,7 @@ TYPED = {
     "openaclnn verify --op aclnnLogitG": ["aclnnLogitGrad"],
     "openaclnn bench --threa": ["--threads"],
     "openaclnn npu --rep": ["--report"],
-    "openaclnn docs check": ["check_mode"],
+    "openaclnn docs check": ["check_mode", "check_mode.zh-CN"],
     "openaclnn completion z": ["zsh"],
     "openaclnn compare mine": [],
     "openaclnn cc prog": [],
