@@ -170,7 +170,7 @@ constexpr int kListeners = 3;
 inline bool work_is_reported() { return listening.load(std::memory_order_relaxed) > 0; }
 
 // What openaclnn_record_as set for the calling thread; shared by the tasks that graphs record.
-class [[gnu::visibility("hidden")]] RecordedAs {
+class RecordedAs {
  public:
   RecordedAs(uint64_t its, void (*ended)(uint64_t)) : number(its), ended_(ended) {}
   ~RecordedAs() { ended_(number); }

@@ -185,7 +185,12 @@ Kind graphs() {
          char name[128];
          return aclmdlRIGetName(a, sizeof name, name);
        }},
-      [](void* a) { return aclmdlRIDestroy(a); }};
+      [](void* a) {
+        int code = aclmdlRIDestroy(a);
+        for (; code == ACL_ERROR_RT_MODEL_RUNNING; code = aclmdlRIDestroy(a))
+          (void)aclrtSynchronizeStream(nullptr);
+        return code;
+      }};
 }
 
 Kind labels() {
@@ -313,6 +318,8 @@ acltdtDataItem* make_item() {
   return acltdtCreateDataItem(ACL_TENSOR_DATA_TENSOR, dims, 2, ACL_FLOAT, memory, sizeof memory);
 }
 
+acltdtDataItem* sent_item = nullptr;
+
 Kind items() {
   return {"data item",
           [] { return make_item(); },
@@ -334,10 +341,7 @@ Kind items() {
 Kind datasets() {
   return {"dataset of a channel",
           [] { return acltdtCreateDataset(); },
-          {[](void* a, void*) {
-             static acltdtDataItem* item = make_item();
-             return acltdtAddDataItem(as<acltdtDataset>(a), item);
-           },
+          {[](void* a, void*) { return acltdtAddDataItem(as<acltdtDataset>(a), sent_item); },
            [](void* a, void* b) {
              static acltdtChannelHandle* channel = acltdtCreateChannel(0, "races");
              const int code = acltdtSendTensor(channel, as<acltdtDataset>(a), 0);
@@ -455,6 +459,7 @@ int main(int count, char** words) {
   std::fflush(stdout);
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtMalloc(&device_memory, 64, ACL_MEM_MALLOC_NORMAL_ONLY), 0);
+  sent_item = make_item();
   for (const Kind& kind :
        {tensors(),    int_arrays(),       tensor_lists(),   events(),          notifies(),
         graphs(),     labels(),           stream_configs(), physical_memory(), descriptions(),
@@ -462,6 +467,7 @@ int main(int count, char** words) {
         channels(),   queue_attributes(), routes(),         profiles(),        allocators()}) {
     race(kind);
   }
+  CHECK_EQ(acltdtDestroyDataItem(sent_item), 0);
   CHECK_EQ(aclrtFree(device_memory), 0);
   CHECK_EQ(aclrtResetDeviceForce(0), 0);
   return check_result();
