@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Physical memory of other processes: what is mapped stays mapped at the export, both processes
 // see what either writes, and what is refused.
+#include <cstdlib>
 #include <cstring>
 
 #include "two_processes.h"
@@ -151,6 +152,7 @@ void refusals() {
 }  // namespace
 
 int main() {
+  setenv("OPENACLNN_DEVICE_MEMORY", "1GiB", 1);  // else free memory is the machine's
   for (const bool second : {false, true}) {
     share(second, ACL_RT_VMM_EXPORT_FLAG_DEFAULT, true);
     share(second, ACL_RT_VMM_EXPORT_FLAG_DEFAULT, false);
