@@ -115,10 +115,10 @@ def judged(own: Function) -> str:
         for p in own.parameters
         if p.type in ("const aclTensor*", "aclTensor*")
     )
-    arguments = ", ".join(p.name for p in own.parameters)
+    arguments = ", ".join([*(p.name for p in own.parameters[:-2]), "size", "made"])
     return (
         f'{tensors}  call.judge("{own.name.removesuffix("GetWorkspaceSize")}",\n'
-        "      [&](uint64_t* workspaceSize, aclOpExecutor** executor) {\n"
+        "      [&](uint64_t* size, aclOpExecutor** made) {\n"
         f"        return openaclnn_{own.name}({arguments});\n"
         "      },\n"
         "      [](aclOpExecutor* made) { (void)openaclnn_aclDestroyAclOpExecutor(made); });\n"
