@@ -29,7 +29,7 @@ class RuntimeFunction:
 @cache
 def functions() -> dict[str, RuntimeFunction]:
     include = home() / "include"
-    found = {}
+    found: dict[str, RuntimeFunction] = {}
     folders = (include / name for name in ("acl", "aclnn", "hccl"))
     for path in sorted(header for folder in folders for header in folder.rglob("*.h")):
         header = str(path.relative_to(include))
