@@ -124,8 +124,8 @@ def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Find
     """All elements together, or divided where the causes are clearer then."""
     together = _grouped(failed, compared)
     limit = CLEARER * _vagueness(together)
-    if len(together) > 2 and not any(r.patterns for r in failed):  # not one mistake for each
-        return [Finding(tuple(failed), NOTHING)]
+    if len(together) > 2 and not any(r.patterns or r.case.mistake for r in failed):
+        return [Finding(tuple(failed), NOTHING)]  # no elements, and no one cause
     ways = [_divided(failed, compared, i) for i in range(len(DIVISIONS))]
     return min((w for w in ways if w and _vagueness(w) < limit), key=_vagueness, default=together)
 
