@@ -109,10 +109,7 @@ const char* shown_path(const char* path) {
 
 bool is_program(const char* module) {
   char path[sizeof Frame::module];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (length <= 0) return false;
-  path[length] = '\0';
-  return std::strcmp(module, path) == 0;
+  return program_path(path, sizeof path) && std::strcmp(module, path) == 0;
 }
 
 void add_frame(Page& page, const Frame& frame) {

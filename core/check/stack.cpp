@@ -212,6 +212,30 @@ bool is_called_from(const Stack& stack, const char* library) {
          std::strncmp(file_name(info.dli_fname), library, std::strlen(library)) == 0;
 }
 
+bool program_path(char* path, size_t room) {
+  const ssize_t length = readlink("/proc/self/exe", path, room - 1);
+  if (length <= 0) return false;
+  path[length] = '\0';
+  return true;
+}
+
+namespace {
+
+// Of frames in a row that have neither name nor line, in one module, the first says as much as all.
+int without_repetitions(Frame* frames, int count) {
+  int kept = 0;
+  for (int i = 0; i < count; ++i) {
+    const Frame& own = frames[i];
+    const bool nameless = own.function[0] == '\0' && own.line == 0;
+    if (nameless && kept > 0 && std::strcmp(frames[kept - 1].module, own.module) == 0) continue;
+    if (kept != i) frames[kept] = own;
+    ++kept;
+  }
+  return kept;
+}
+
+}  // namespace
+
 int resolve(const Stack& stack, Frame* frames, int room) {
   int count = 0;
   for (int i = 0; i < stack.count && count < room; ++i) {
@@ -223,8 +247,7 @@ int resolve(const Stack& stack, Frame* frames, int room) {
     char real[sizeof frame.module];
     const char* module = info.dli_fname;
     if (module[0] != '/') {  // the program, by the name it was started with
-      const ssize_t length = readlink("/proc/self/exe", real, sizeof real - 1);
-      if (length > 0) real[length] = '\0', module = real;
+      if (program_path(real, sizeof real)) module = real;
     }
     copy(frame.module, sizeof frame.module, module, std::strlen(module));
     const auto* header = static_cast<const Elf64_Ehdr*>(info.dli_fbase);
@@ -235,6 +258,7 @@ int resolve(const Stack& stack, Frame* frames, int room) {
     }
   }
   if (count > 0) ask_addr2line(frames, count);
+  count = without_repetitions(frames, count);
   for (int i = 0; i < count; ++i) {
     if (std::strcmp(frames[i].function, "main") == 0) return i + 1;
   }

@@ -41,8 +41,12 @@ struct Frame {
   uintptr_t offset;  // in the module
 };
 
+// Writes the path of the program's file.
+bool program_path(char* path, size_t room);
+
 // Looks up functions and lines with addr2line if that is installed, and exported functions only if
-// not. Stops after main() and leaves out frames of the C library. Returns the number of frames.
+// not. Stops after main() and leaves out frames of the C library. Of frames without a name in
+// one module, one after the other, the first is kept. Returns the number of frames.
 int resolve(const Stack& stack, Frame* frames, int room);
 
 }  // namespace openaclnn::check

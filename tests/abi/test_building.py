@@ -16,7 +16,8 @@ import pytest
 
 import openaclnn
 from openaclnn.commands.cli import main
-from openaclnn.commands.programs import compile_command, environment
+from openaclnn.commands.cc import compile_command
+from openaclnn.commands.programs import environment
 from openaclnn.rows.libraries import LINK_LINE
 
 pytestmark = pytest.mark.programs

@@ -14,7 +14,7 @@ from tests.abi.test_symbols import exports
 
 import openaclnn
 from openaclnn.aten.prototypes import headers
-from openaclnn.commands.programs import explanations
+from openaclnn.commands.cc import explanations
 
 TABLE = Path(__file__).with_name("client_names.txt")
 EXAMPLES = 1001

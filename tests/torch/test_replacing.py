@@ -59,8 +59,8 @@ def test_replace_leaves_hooks_and_dtypes():
     model[0].register_forward_hook(lambda *_: None)
     model[2].register_forward_hook(lambda *_: None)
     check(model, [], {"0": "has hooks", "2": "it has hooks"})
-    report = ot.replace(nn.Sequential(nn.GroupNorm(3, 6).double(), nn.SiLU()))
-    assert report.left == {"0": "its parameters are float64"}
+    report = ot.replace(nn.GroupNorm(3, 6))
+    assert str(report).startswith("(the model): left as it is, because it is the model itself; use ")
     assert str(ot.replace(nn.ReLU())) == "nothing to replace"
 
 
@@ -108,16 +108,21 @@ def test_replace_leaves_what_its_modules_would_not_have(make):
     assert ot.replace(model()).left == {}
 
 
-def test_replace_leaves_activations_of_float64_models():
-    """No product has the gradients of elu and hardshrink in float64."""
-    model = nn.Sequential(nn.Linear(4, 4), nn.ELU(), nn.Hardshrink(), nn.LeakyReLU()).double()
-    why = "the model has float64 parameters"
+def test_replace_leaves_float64_models():
+    """No product has the gradients of elu, hardshrink and group_norm_swish in float64."""
+    layers = [nn.Linear(4, 4), nn.ELU(), nn.Hardshrink(), nn.LeakyReLU()]
+    model = nn.Sequential(*layers, nn.GroupNorm(2, 4), nn.SiLU()).double()
     report = ot.replace(model)
-    assert (list(report.replaced), report.left) == (["3"], {"1": why, "2": why})
+    assert list(report.replaced) == ["3"]
+    assert {key: why[:9] for key, why in report.left.items()} == {
+        "1": "the model", "2": "the model", "4": "it has fl"
+    }  # fmt: skip
+    advice = "For float64, call openaclnn.set_product(None) before replace."
+    assert str(report).splitlines()[-1] == advice
     x = torch.randn(3, 4, dtype=torch.float64)
     model(x).sum().backward()
     openaclnn.set_product(None)
-    assert list(ot.replace(model).replaced) == ["1", "2"]
+    assert list(ot.replace(model).replaced) == ["1", "2", "4"]
     model(x).sum().backward()
 
 

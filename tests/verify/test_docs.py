@@ -12,7 +12,7 @@ import pytest
 from tests.verify.test_compare_docs import CASES, PAGE, blocks
 
 from openaclnn.commands.cli import main
-from openaclnn.commands.programs import compile_command
+from openaclnn.commands.cc import compile_command
 from openaclnn.verify.values import POINTWISE
 
 pytestmark = pytest.mark.programs

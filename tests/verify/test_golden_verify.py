@@ -15,7 +15,7 @@ import pytest
 
 from openaclnn.aten.prototypes import functions
 from openaclnn.commands.cli import main
-from openaclnn.commands.programs import compile_command
+from openaclnn.commands.cc import compile_command
 from openaclnn.golden.cases import generate
 from openaclnn.golden.samples import samples
 from openaclnn.golden.values import why_not

@@ -17,7 +17,7 @@ import pytest
 
 import openaclnn
 from openaclnn.commands.cli import main
-from openaclnn.commands.programs import compile_command
+from openaclnn.commands.cc import compile_command
 from openaclnn.verify.cases import SCHEMA
 from openaclnn.verify.worker.library import Refused
 from openaclnn.verify.worker.memory import Arena

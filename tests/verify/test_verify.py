@@ -205,9 +205,16 @@ def test_progress_has_rate_and_time_left_on_a_terminal(rich, monkeypatch):
     assert text.endswith(("\x1b[2K", "\r\033[K", "\x1b[?25h"))
 
 
-def test_no_progress_where_no_terminal_shows_it():
+def test_progress_in_a_file(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("openaclnn.verify.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
-    shown = progress(stream, 10)
-    shown.advance("elu FLOAT", 3)
+    shown = progress(stream, 2_000)
+    for done in range(0, 700, 50):  # half a minute
+        shown.advance("elu FLOAT" if done < 300 else "elu FLOAT16", done)
+        now[0] += 2.0
     shown.close()
-    assert stream.getvalue() == ""
+    assert stream.getvalue() == (
+        " 12%  250 of 2,000  elu FLOAT  25/s, 70 s left\n"
+        " 25%  500 of 2,000  elu FLOAT16  25/s, 60 s left\n"
+    )

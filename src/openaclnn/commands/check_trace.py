@@ -186,9 +186,11 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
         variables["OPENACLNN_TRACE_SEEN"] = str(seen)
         found = starts(words, variables)
         ended = run_beside("trace", words, variables)
+        hint = aten_hint("trace", ended, arguments.aten)
         if found and not seen.exists():
-            hint = aten_hint("trace", ended, arguments.aten)
             print(f"openaclnn trace: {words[0]} made no call of acl{hint}", file=sys.stderr)
+        elif found and hint:
+            print(f"openaclnn trace: ended with status {ended}{hint}", file=sys.stderr)
         lost = Path(marks, "seen.lost").exists()  # the library has said which file
     return as_shell(ended) or (NOT_WRITTEN if lost else 0)
 

@@ -14,6 +14,7 @@ from ..report.output import guarded
 from ..report.text_table import Paint
 from . import (
     bench,
+    cc,
     check_trace,
     compare,
     completion,
@@ -150,7 +151,8 @@ def parser() -> argparse.ArgumentParser:
     compare.add_command(command)
     verify.add_command(command)
     bench.add_command(command)
-    programs.add_commands(command)
+    cc.add_command(command)
+    programs.add_command(command)
     check_trace.add_commands(command)
     npu.add_commands(command)
     completion.add_command(command, commands)

@@ -52,8 +52,9 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         return 0
     name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "see:  openaclnn docs"
+        within = [page for page in known if name and name in page]
+        near = within or difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
         print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
         return 2
     print(known[name].read_text(encoding="utf-8"), end="")

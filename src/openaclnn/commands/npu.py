@@ -81,6 +81,8 @@ def report_run(
     """Runs the program and writes the report, in the form that the suffix names."""
     if unwritable("npu", "--report", destination) or wrong_value("npu", os.environ):
         return WRONG_USE
+    if os.environ.get("OPENACLNN_TRACE_SEEN"):
+        return refuse("--report does not combine with openaclnn trace: run them one after the other")
     if found := trouble():
         return refuse(found)
     notice()

@@ -14,13 +14,15 @@ from typing import Any
 import torch
 from torch.nn import GroupNorm, Module, Sequential
 
+from ..settings import is_unrestricted
 from .dtypes import NAMES, plain
 from .fused_call import DEVICES, has_hooks
 from .modules import GroupNormSwish
-from .replacement import NO_SILU, NOT_CALLED, ON_INSTANCE, OTHER, Replacement
+from .replacement import MODEL, NO_SILU, NOT_CALLED, ON_INSTANCE, OTHER, WIDE, Replacement
 from .rewriting import Pair, fuse, methods, rewritten
 from .source import Source, computes_group_norm, is_silu, value_of
 
+ITSELF = "it is the model itself; use openaclnn.torch.GroupNormSwish if a SiLU follows"
 LOOPS = ast.For | ast.comprehension
 
 
@@ -59,7 +61,9 @@ def refusal(norm: GroupNorm) -> str | None:
     for parameter in norm.parameters():
         if parameter.device.type not in DEVICES:
             return f"its parameters are on {parameter.device}"
-        if parameter.dtype not in NAMES or parameter.dtype == torch.float64:
+        if parameter.dtype == torch.float64 and not is_unrestricted():
+            return f"it has {WIDE}"
+        if parameter.dtype not in NAMES:
             return f"its parameters are {plain(parameter.dtype)}"
     return None
 
@@ -95,7 +99,7 @@ class Norms:
         modules = list(self.model.named_modules())
         for name, module in modules:
             if is_other_norm(module):
-                self.report.left.setdefault(name, _other_class(module))
+                self.report.left.setdefault(name or MODEL, _other_class(module))
         self.names = {id(m): name for name, m in modules if is_norm(m)}
         words = {part for name in self.names.values() for part in name.split(".")}
         if not words:
@@ -107,7 +111,8 @@ class Norms:
                 self._fuse_pairs(name, parent)
         for name, module in self.model.named_modules():
             if is_norm(module) and id(module) not in self.done:
-                self.report.left[name] = self.why.get(id(module), NOT_CALLED)
+                why = self.why.get(id(module), NOT_CALLED)
+                self.report.left[name or MODEL] = why if name else ITSELF
 
     def _fuse_pairs(self, name: str, parent: Sequential) -> None:
         for norm in filter(is_norm, parent._modules.values()):

@@ -10,6 +10,8 @@ NO_SILU = "no SiLU alone takes its result"
 NOT_CALLED = "no method calls it by name, so what takes its result is unknown"
 OTHER = "may compute something else"
 ON_INSTANCE = "overrides forward on the instance"
+WIDE = "float64 parameters, whose gradients no product has"
+MODEL = "(the model)"  # its own name is empty
 # Texts of reasons, and what to do.
 ADVICE = {
     (NO_SILU, NOT_CALLED, OTHER): (
@@ -19,6 +21,7 @@ ADVICE = {
     ("has hooks", ON_INSTANCE): (
         "Call replace before what adds hooks or sets forward, such as fully_shard or accelerate."
     ),
+    (WIDE,): "For float64, call openaclnn.set_product(None) before replace.",
 }
 
 

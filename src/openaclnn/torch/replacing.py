@@ -12,7 +12,7 @@ from torch.nn import Module
 from ..settings import is_unrestricted
 from .modules import ELU, Hardshrink, LeakyReLU
 from .norms import Norms, peculiar, refusal, swish_of
-from .replacement import ON_INSTANCE, Replacement
+from .replacement import MODEL, ON_INSTANCE, WIDE, Replacement
 
 Make = Callable[[Any], Module | None]
 
@@ -86,7 +86,7 @@ def _exchange(model: Module, report: Replacement) -> None:
             setattr(parent, key, ours)
             report.replaced[full] = _text(ours)
     if _name(type(model)) in _MAKE:
-        report.left["(the model)"] = "it is the model itself; make one of openaclnn.torch"
+        report.left[MODEL] = "it is the model itself; make one of openaclnn.torch"
 
 
 def _text(module: Module) -> str:
@@ -100,7 +100,7 @@ def _why_not(module: Module, wide: bool) -> str | None:
         if (p := peculiar(module)) is not None:
             return f"it {p}"
         if wide and type(module) in _NO_FLOAT64:
-            return "the model has float64 parameters"
+            return f"the model has {WIDE}"
     elif "forward" in vars(module):
         return f"it {ON_INSTANCE}"
     return None

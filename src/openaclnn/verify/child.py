@@ -90,7 +90,8 @@ class Child:
                 phase = again.step if again.step in ("phase 1", "the call") else "phase 2"
                 where = "past the end" if again.run else "before the start"
                 how = signal.Signals(again.signal).name if again.signal else "a hang"
-                text = f"{phase} reads or writes memory {where} of {name}: where that memory"
+                of = request.text_of(name)
+                text = f"{phase} reads or writes memory {where} of {of}: where that memory"
                 return Outcome(None, "outside", f"{text} cannot be accessed, it ends with {how}")
         return None
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a run is, with its rate and the time left: a bar of rich where that is installed, a line
-that changes on any other terminal, nothing where no terminal shows it."""
+that changes on any other terminal, a line every ten seconds in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import importlib
 import time
 from typing import Any, Protocol, TextIO
 
-EVERY = 0.1  # seconds between two lines
+EVERY = 0.1  # seconds between two lines on a terminal
+IN_FILES = 10.0
 
 
 class Progress(Protocol):
@@ -21,7 +22,7 @@ class Progress(Protocol):
 
 def progress(stream: TextIO, total: int) -> Progress:
     if not stream.isatty():
-        return Silent()
+        return Log(stream, total)
     try:
         return Bar(stream, total, importlib.import_module("rich.progress"))
     except ModuleNotFoundError:
@@ -37,6 +38,8 @@ class Silent:
 
 
 class Line:
+    """One line, which each call overwrites."""
+
     def __init__(self, stream: TextIO, total: int) -> None:
         self._stream, self._total = stream, total
         self._start = self._last = time.monotonic()
@@ -50,7 +53,10 @@ class Line:
         elif group == self._group and now - self._last < EVERY:
             return
         self._last, self._group = now, group
-        self._stream.write(f"\r\033[K{self._text(done - self._first, done, now)}")
+        self._write(self._text(done - self._first, done, now))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r\033[K{text}")
         self._stream.flush()
 
     def _text(self, made: int, done: int, now: float) -> str:
@@ -63,8 +69,24 @@ class Line:
         return f"{text}  {made / took:,.0f}/s, {left:.0f} s left"
 
     def close(self) -> None:
-        self._stream.write("\r\033[K")
+        self._write("")
+
+
+class Log(Line):
+    """A line every few seconds, the first after as many: a short run writes none."""
+
+    def advance(self, group: str, done: int) -> None:
+        if self._first is None:
+            self._first = done
+        elif time.monotonic() - self._last >= IN_FILES:
+            super().advance(group, done)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"{text}\n")
         self._stream.flush()
+
+    def close(self) -> None:
+        pass
 
 
 class Bar:

@@ -55,8 +55,15 @@ def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
         return [_ours(level, timeout, alone=i == 0 and not rest) for i, level in enumerate(chosen)]
     raise BadProvider(
         "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled, library:PATH or "
-        f"python:FILE:FUNCTION, but is {word!r}"
+        f"python:FILE:FUNCTION, but is {word!r}{_meant(word)}"
     )
+
+
+def _meant(word: str) -> str:
+    """The provider whose first word was forgotten."""
+    if ".py:" in word or word.endswith(".py"):
+        return f"; did you mean python:{word if ':' in word else f'{word}:FUNCTION'}?"
+    return f"; did you mean library:{word}?" if ".so" in Path(word).suffixes else ""
 
 
 def _ours(level: str, timeout: float, alone: bool) -> Provider:

@@ -124,6 +124,7 @@ class PythonProvider:
 
     def run(self, case: Case, inputs: Sequence[Array]) -> Outcome:
         request = Request(case, inputs)
+        request.shown = {p.name: p.result_name for p in case.op.tensors}
         try:
             answer, parts = self._child.ask(self._message(request, case, inputs), request.data)
         except Died as died:

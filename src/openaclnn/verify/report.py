@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shlex
@@ -18,9 +19,14 @@ from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
+from .cases import Case
 from .explanations import known, text
 from .grouping import Finding, findings
+from .patterns import short
 from .runner import FAILED, LEFT_OUT, PASSED, Result
+
+
+LISTED = 12  # values of an attribute
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ def summary(report: Report, paint: Paint) -> str:
         lines += _findings(report, provider, op, paint)
     for provider in report.providers:
         lines += _known(report, provider, paint)
-    return "\n".join([*lines, "", _closing(report, paint)])
+    lines += [*_tried([r.case for r in report.results if r.status != LEFT_OUT]), ""]
+    return "\n".join([*lines, _closing(report, paint)])
 
 
 def _head(report: Report, paint: Paint) -> str:
@@ -182,6 +189,20 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
         return ["", paint(head, "bold")]
     table = columns([["  ", "defect", "seen in", "explains alone"], *rows], "rlrr")
     return ["", paint(head, "bold"), *table]
+
+
+def _tried(cases: Sequence[Case]) -> list[str]:
+    """The largest tensor and, of one operator, the values of each attribute."""
+    if not cases:
+        return []
+    largest = max(math.prod(shape) for case in cases for shape in case.shapes)
+    lines = ["", f"Tried: tensors of up to {largest:,} elements; --cases takes others"]
+    if len({case.op.name for case in cases}) == 1:
+        for name in cases[0].attributes:
+            values = list(dict.fromkeys(short(case.attributes[name]) for case in cases))
+            more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+            lines.append(f"  {name}: {', '.join(values[:LISTED])}{more}")
+    return lines
 
 
 def _closing(report: Report, paint: Paint) -> str:

@@ -26,6 +26,7 @@ class Packed:
     def __init__(self, alias: str = "") -> None:
         """`alias`: the input, by name, in whose memory the first output is."""
         self.views: dict[str, Array] = {}
+        self.shown: dict[str, str] = {}  # names in sentences, where not those of C
         self.data: list[bytes] = []
         self.names: list[str] = []
         self.written: list[str] = []  # the outputs, in order
@@ -62,18 +63,23 @@ class Packed:
         """The message with fences beside some of the memory only; -1 is the workspace."""
         return self.message | {"fenced": list(which)}
 
+    def text_of(self, name: str) -> str:
+        """A tensor as sentences name it."""
+        return self.shown.get(name, name)
+
     def outcome(self, answer: Mapping[str, Any], parts: Sequence[bytes]) -> Outcome:
         """Results, or what was changed although it is not a result."""
         for name, kept in zip(self.names, answer["guards"], strict=True):
             if not kept:
-                return Outcome(None, "damaged", f"wrote outside the memory of {name}")
+                return Outcome(None, "damaged", f"wrote outside the memory of {self.text_of(name)}")
         results: dict[str, Array] = {}
         for name, view in self.views.items():
             which = self._memory[name]
             if name not in self.written:
                 written = any(self._memory.get(out) == which for out in self.written)
                 if not written and self.data[which] != parts[which]:
-                    return Outcome(None, "damaged", f"wrote into {name}, which is an input")
+                    text = f"wrote into {self.text_of(name)}, which is an input"
+                    return Outcome(None, "damaged", text)
                 continue
             now = np.frombuffer(bytearray(parts[which]), root(view).dtype)
             offset, strides = place(view)
@@ -83,11 +89,12 @@ class Packed:
             results[name] = taken.copy()
             taken[...] = view
             if now.tobytes() != self.data[which]:
-                return Outcome(None, "damaged", f"wrote between the elements of {name}")
+                text = f"wrote between the elements of {self.text_of(name)}"
+                return Outcome(None, "damaged", text)
         if answer.get("unsteady"):
             text = "two runs of the same call gave different bits"
             if self._alias:
-                name = self.written[0]
+                name = self.text_of(self.written[0])
                 text = f"the bits differ between {name} as a second tensor in the memory of "
                 text += f"{self._alias} and {name} as the very tensor {self._alias}"
             return Outcome(None, "unsteady", text)
