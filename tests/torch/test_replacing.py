@@ -60,7 +60,9 @@ def test_replace_leaves_hooks_and_dtypes():
     model[2].register_forward_hook(lambda *_: None)
     check(model, [], {"0": "has hooks", "2": "it has hooks"})
     report = ot.replace(nn.GroupNorm(3, 6))
-    assert str(report).startswith("(the model): left as it is, because it is the model itself; use ")
+    assert str(report).startswith(
+        "(the model): left as it is, because it is the model itself; use "
+    )
     assert str(ot.replace(nn.ReLU())) == "nothing to replace"
 
 

@@ -177,6 +177,27 @@ def test_two_mistakes_have_two_causes():
     check(found, "wrong", "^where an input or a result is NaN or infinite, every wrong element")
 
 
+THREE_MISTAKES = """
+import numpy as np
+
+def leaky_relu(x, negative_slope):
+    x = x.ravel(order="K").reshape(x.shape)  # the order of the memory
+    y = np.where(x > 0, x, x * negative_slope)  # rounds the slope first in fp16
+    return np.where(x == 0, 1, y).astype(x.dtype)
+"""
+
+
+def test_three_mistakes_have_three_causes():
+    """Elements, a layout, and a dtype; many cases have two of them."""
+    Path("mine.py").write_text(THREE_MISTAKES, encoding="utf-8")
+    options = ("--dtype", "fp32", "--dtype", "fp16")
+    _, found = verified("python:mine.py:leaky_relu", "leaky_relu", *options)
+    assert len(found) == 3
+    check(found, "wrong", "every wrong element has this in common: x is ±0; all such elements")
+    check(found, "wrong", "^where the dims of a tensor are permuted in memory$")
+    check(found, "wrong", "only with negative_slope = 0.001, 0.01 or 0.1")
+
+
 def test_a_parameter_that_the_operator_lacks(capsys):
     typo = ELU.replace("alpha", "alhpa").replace(
         SIGNATURE.replace("alpha", "alhpa"), "(x, scale, input_scale, alhpa=1.0, threads=2):"

@@ -82,7 +82,9 @@ def report_run(
     if unwritable("npu", "--report", destination) or wrong_value("npu", os.environ):
         return WRONG_USE
     if os.environ.get("OPENACLNN_TRACE_SEEN"):
-        return refuse("--report does not combine with openaclnn trace: run them one after the other")
+        return refuse(
+            "--report does not combine with openaclnn trace: run them one after the other"
+        )
     if found := trouble():
         return refuse(found)
     notice()

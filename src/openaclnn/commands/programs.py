@@ -192,7 +192,9 @@ def run_program(arguments: argparse.Namespace, _: Paint) -> int:
     variables = environment(os.environ, folder)
     if not aten and (name := needs_aten(words[0], variables)):
         use = f"openaclnn run --aten {shlex.join(words)}"
-        print(f"openaclnn run: {words[0]} calls {name}, which ATen computes: {use}", file=sys.stderr)
+        print(
+            f"openaclnn run: {words[0]} calls {name}, which ATen computes: {use}", file=sys.stderr
+        )
     return become("run", words, variables)
 
 

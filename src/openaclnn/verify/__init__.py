@@ -6,5 +6,6 @@ provider_names.py  what computes cases           torch_provider.py       eager P
 runner.py     cases against providers               library.py, worker/     a library, in a child
 child.py      the child process                     python_provider.py      a function, in a child
 patterns.py   what wrong elements have in common    grouping.py             findings by cause
-report.py     what people and programs read           request.py              what the child gets
+best_pattern.py, overall.py  which cause             request.py              what the child gets
+report.py     what people and programs read
 """

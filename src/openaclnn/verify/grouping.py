@@ -2,7 +2,8 @@
 """Findings: failed results of an operator, grouped by what they have in common.
 
 Greedily, in turn: the pattern of elements or of cases that explains the most of the results that
-are left, minus those that have it and passed. Elements with NaN or infinite inputs are grouped
+are left, minus those that have it and passed. Results whose wrong elements two patterns found so
+far explain together go to the first of these. Elements with NaN or infinite inputs are grouped
 apart from the others where that names clearer causes: a kernel may lose NaN besides its mistake.
 """
 
@@ -13,6 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import common, sentence
+from .best_pattern import (
+    FEW,
+    best_pattern,
+    in_a_part,
+    is_covered,
+    matching_of,
+    one_cause,
+)
 from .explanations import known
 from .overall import NOTHING, Trait, complete, counted, likely, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
@@ -20,15 +29,11 @@ from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
 FIRST = ("crashed", "hung", "outside", "damaged")
-SHARE = 0.7  # of the cases with a pattern that must have failed
-FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
 # Values that a person would try first.
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
-WHOLE = 0.98  # of the elements with a pattern are wrong
 NEARLY = "in nearly every case"
 OTHER = "other cases"
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
-RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 SOME = 0.3  # the vagueness of a pattern of elements of which some are right
 
 
@@ -175,19 +180,26 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     passed = Counter(t for r in others for t in texts[id(r)])
     total = passed + Counter(t for r in failed for t in texts[id(r)])
     good = [r for r in others if r.status == PASSED and not r.case.mistake]
+    of_elements_found: dict[str, int] = {}  # patterns, and the findings that have them
     while left:
-        if trait := _alone(left, good):
+        for r in [r for r in left if is_covered(r, of_elements_found)]:  # by two causes
+            i = next(i for text, i in of_elements_found.items() if in_a_part(r, text))
+            found[i] = replace(found[i], results=(*found[i].results, r))
+            left.remove(r)
+        if not left:
+            break
+        if trait := one_cause(left, good):
             found.append(Finding(tuple(left), trait))
             break
-        best = _best(left, texts, passed)
+        best = best_pattern(left, texts, passed)
         if best is None:
             others_left += left
             break
         text, of_elements = best
         if of_elements:
-            group = [r for r in left if text in _matching(r)]
-            wrong, matching = sum(r.wrong for r in group), sum(_matching(r)[text] for r in group)
-            never = text != NEVER and all(NEVER in _matching(r) for r in group)
+            group = [r for r in left if text in matching_of(r)]
+            wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
+            never = text != NEVER and all(NEVER in matching_of(r) for r in group)
             trait = Trait(
                 sentence(text, wrong, matching, never),
                 vagueness=SOME if never or wrong < matching else 0,
@@ -201,8 +213,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             alone = all(text in texts[id(r)] for r in failed)
             said = f"only {text}" if alone and text != EVERY else text
             if text == EVERY:
-                said = f"{NEARLY} ({n - passes:,} of {n:,})" if passes else EVERY
-                trait = Trait(said, n - passes, n, passes / n)
+                trait = counted(NEARLY if passes else EVERY, n - passes, passes, "")
             else:
                 trait = counted(said, n - passes, passes)
         chosen = {id(r) for r in group}
@@ -211,86 +222,14 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
         if found and not whole and len(group) < FEW - 1:
             others_left += group  # too few to have a cause that is more than chance
         else:
+            if of_elements:
+                of_elements_found[text] = len(found)
             found.append(Finding(tuple(group), trait))
-    for text in dict.fromkeys(of_values(r.case) for r in others_left):
+    for text in dict.fromkeys(of_values(r.case) for r in others_left):  # all that have these values
         group = [r for r in others_left if of_values(r.case) == text]
         if len(group) == total[text] and group[0].case.values != usual.values:
-            found.append(
-                Finding(tuple(group), counted(text, len(group), 0))
-            )  # all that have these values
+            found.append(Finding(tuple(group), counted(text, len(group), 0)))
             others_left = [r for r in others_left if r not in group]
     if others_left:
         found.append(Finding(tuple(others_left), NOTHING.said(OTHER if found else "")))
     return found
-
-
-def _alone(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
-    """What all that are left have in common; nothing if elements say more."""
-    if len(left) < FEW - 1 or any(r.case.mistake for r in left):
-        return NOTHING
-    trait = complete(left, passed)
-    counts = Counter(t for r in left for t in _rare(r))
-    if not trait and not any(
-        n >= len(left) / 2 and t != NEVER and _all_wrong(t, [r for r in left if t in _rare(r)])
-        for t, n in counts.items()
-    ):
-        trait = likely(left, passed)
-    never = trait and all(NEVER in _matching(r) for r in left)
-    return trait.said(after="; the wrong elements were never written") if never else trait
-
-
-def _all_wrong(text: str, results: Sequence[Result]) -> bool:
-    """Nearly all elements with a pattern are wrong."""
-    return sum(r.wrong for r in results) >= WHOLE * sum(_matching(r)[text] for r in results)
-
-
-def _matching(r: Result) -> dict[str, int]:
-    return {p.text: p.matching for p in r.patterns}
-
-
-def _rare(r: Result) -> dict[str, int]:
-    """The patterns of a result's wrong elements that tell something, and their elements."""
-    return {p.text: p.matching for p in r.patterns if p.matching <= max(RARE * r.size, 1)}
-
-
-def _best(
-    left: Sequence[Result], texts: dict[int, tuple[str, ...]], passed: Counter[str]
-) -> tuple[str, bool] | None:
-    """The pattern that explains most, and whether it is one of elements.
-
-    First one of elements all of which are wrong, then one of cases, then the rarest of elements.
-    """
-    cases: dict[str, float] = {}
-    calls = [own for own in texts.values() if EVERY in own]  # without mistakes
-    of_calls = {text for own in calls for text in own}
-    for text, n in Counter(t for r in left for t in texts[id(r)]).items():
-        by_chance = n < FEW and ("with layout" in text or "with values" in text or " = " in text)
-        by_chance |= n == 1 < len(left) and text in of_calls
-        everywhere = all(text in own for own in calls) and text != EVERY
-        if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
-            cases[text] = n - 2 * passed[text]
-    elements = Counter(t for r in left for t in _rare(r))
-    matching, wrong = Counter[str](), Counter[str]()
-    for r in left:
-        matching.update(_rare(r))
-        wrong.update(dict.fromkeys(_rare(r), r.wrong))
-    most = max([*cases.values(), *elements.values()], default=0)
-    whole = {t: n for t, n in elements.items() if wrong[t] >= WHOLE * matching[t] and n >= most / 2}
-    if whole:
-        best = max(whole, key=lambda t: (whole[t], -matching[t]))
-        where = [t for t in whole if t != NEVER and whole[t] >= SHARE * whole[best]]
-        if best == NEVER and where:  # which elements says more
-            best = max(where, key=lambda t: whole[t])
-        return best, True
-    if len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
-        return EVERY, False
-    apart = {t: n for t, n in cases.items() if t != EVERY and n >= 0.9 * most and n > 0}
-    of_all = [t for t in cases if t != EVERY and all(t in texts[id(r)] for r in left)]
-    apart = {t: cases[t] for t in of_all if cases[t] > 0} or apart
-    if apart:
-        return max(apart, key=lambda t: (apart[t], -passed[t])), False
-    close = [t for t, n in elements.items() if n >= 0.9 * max(elements.values())]
-    if close and (elements[close[0]] >= most / 2 or not cases):
-        return min(close, key=lambda t: matching[t]), True
-    last = max(cases, key=lambda t: cases[t], default=None)
-    return None if last is None or cases[last] <= 0 else (last, False)

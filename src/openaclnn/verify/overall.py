@@ -36,10 +36,10 @@ class Trait:
         return replace(self, text=f"{before}{self.text}{after}")
 
 
-def counted(text: str, failed: int, passed: int) -> Trait:
+def counted(text: str, failed: int, passed: int, noun: str = " such cases") -> Trait:
     """The trait of `failed` cases, which `passed` others have, too."""
     such = failed + passed
-    share = f" ({failed:,} of {such:,} such cases)" if passed else ""
+    share = f" ({failed:,} of {such:,}{noun})" if passed else ""
     return Trait(f"{text}{share}", failed, such, 1 - failed / such)
 
 

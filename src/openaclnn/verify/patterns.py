@@ -23,6 +23,7 @@ GAPS = ("strided", "padded")  # the other layouts are dense
 EVERY = "in every case"
 NEVER = "it was never written"
 LARGE = 1 << 16
+PERMUTED = ("transposed", "swapped", "channels_last")  # dense, dims in another order
 # Two parts of the elements: a kernel may lose NaN besides what else is wrong with it.
 DIVISIONS = (
     ("with finite inputs", "with a NaN or infinite input"),
@@ -61,22 +62,24 @@ def of_elements(
 
 
 def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them; none for results that are sums. Without wrong elements, their
+    """As DIVISIONS names them, and by each input those where it is 0 and not; none for results that
+    are sums. Without wrong elements, their
     sizes are all there is to know: a case that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
-    inputs = np.ones(output.got.shape, bool)
+    inputs, zeros = np.ones(output.got.shape, bool), []
     with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
+            zeros.append(np.broadcast_to(x == 0, inputs.shape))
         values = inputs & np.isfinite(output.got)
         if wrong is not None:
             values &= np.isfinite(output.nearest)
 
-    def divided(finite: Array) -> tuple[Part, Part]:
-        return _part(case, output, wrong, finite), _part(case, output, wrong, ~finite)
+    def divided(among: Array) -> tuple[Part, Part]:
+        return _part(case, output, wrong, among), _part(case, output, wrong, ~among)
 
-    return divided(inputs), divided(values)
+    return divided(inputs), divided(values), *map(divided, zeros)
 
 
 def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:
@@ -132,6 +135,8 @@ def of_layout(case: Case) -> Iterator[str]:
         yield from (f"where {name} is not contiguous" for name in names)
         if case.layout in GAPS:
             yield "where a tensor has gaps between its elements"
+        if case.layout in PERMUTED:
+            yield "where the dims of a tensor are permuted in memory"
     if case.layout in EXPANDED:
         yield "where a stride is 0"
     elif case.layout == "offset":

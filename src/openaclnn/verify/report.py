@@ -25,7 +25,6 @@ from .grouping import Finding, findings
 from .patterns import short
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
-
 LISTED = 12  # values of an attribute
 
 

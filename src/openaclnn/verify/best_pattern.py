@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cause that explains the most of some failed results: what all have in common, a pattern of
+their wrong elements, or one of their cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from .overall import NOTHING, Trait, complete, likely
+from .patterns import EVERY, NEVER
+from .runner import Result
+
+SHARE = 0.7  # of the cases with a pattern that must have failed
+FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
+WHOLE = 0.98  # of the elements with a pattern are wrong
+RARE = 0.7  # a pattern of elements that more of all elements have says nothing
+
+
+def is_covered(r: Result, texts: Iterable[str]) -> bool:
+    """Whether causes that are known explain both parts of a division, each another one."""
+    return any(
+        all(part.wrong and any(p.text in texts for p in part.patterns) for part in division)
+        for division in r.parts
+    )
+
+
+def in_a_part(r: Result, text: str) -> bool:
+    return any(p.text == text for division in r.parts for part in division for p in part.patterns)
+
+
+def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
+    """What all that are left have in common; nothing if elements say more."""
+    if len(left) < FEW - 1 or any(r.case.mistake for r in left):
+        return NOTHING
+    trait = complete(left, passed)
+    counts = Counter(t for r in left for t in rare_of(r))
+    if not trait and not any(
+        n >= len(left) / 2 and t != NEVER and all_wrong(t, [r for r in left if t in rare_of(r)])
+        for t, n in counts.items()
+    ):
+        trait = likely(left, passed)
+    never = trait and all(NEVER in matching_of(r) for r in left)
+    return trait.said(after="; the wrong elements were never written") if never else trait
+
+
+def all_wrong(text: str, results: Sequence[Result]) -> bool:
+    """Nearly all elements with a pattern are wrong."""
+    return sum(r.wrong for r in results) >= WHOLE * sum(matching_of(r)[text] for r in results)
+
+
+def matching_of(r: Result) -> dict[str, int]:
+    return {p.text: p.matching for p in r.patterns}
+
+
+def rare_of(r: Result) -> dict[str, int]:
+    """The patterns of a result's wrong elements that tell something, and their elements."""
+    return {p.text: p.matching for p in r.patterns if p.matching <= max(RARE * r.size, 1)}
+
+
+def best_pattern(
+    left: Sequence[Result], texts: dict[int, tuple[str, ...]], passed: Counter[str]
+) -> tuple[str, bool] | None:
+    """The pattern that explains most, and whether it is one of elements.
+
+    First one of elements all of which are wrong, then one of cases, then the rarest of elements.
+    """
+    cases: dict[str, float] = {}
+    calls = [own for own in texts.values() if EVERY in own]  # without mistakes
+    of_calls = {text for own in calls for text in own}
+    for text, n in Counter(t for r in left for t in texts[id(r)]).items():
+        by_chance = n < FEW and ("with layout" in text or "with values" in text or " = " in text)
+        by_chance |= n == 1 < len(left) and text in of_calls
+        everywhere = all(text in own for own in calls) and text != EVERY
+        if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
+            cases[text] = n - 2 * passed[text]
+    elements = Counter(t for r in left for t in rare_of(r))
+    matching, wrong = Counter[str](), Counter[str]()
+    for r in left:
+        matching.update(rare_of(r))
+        wrong.update(dict.fromkeys(rare_of(r), r.wrong))
+    most = max([*cases.values(), *elements.values()], default=0)
+    whole = {t: n for t, n in elements.items() if wrong[t] >= WHOLE * matching[t] and n >= most / 2}
+    if whole:
+        best = max(whole, key=lambda t: (whole[t], -matching[t]))
+        where = [t for t in whole if t != NEVER and whole[t] >= SHARE * whole[best]]
+        if best == NEVER and where:  # which elements says more
+            best = max(where, key=lambda t: whole[t])
+        return best, True
+    if len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
+        return EVERY, False
+    apart = {t: n for t, n in cases.items() if t != EVERY and n >= 0.9 * most and n > 0}
+    of_all = [t for t in cases if t != EVERY and all(t in texts[id(r)] for r in left)]
+    apart = {t: cases[t] for t in of_all if cases[t] > 0} or apart
+    if apart:
+        return max(apart, key=lambda t: (apart[t], -passed[t])), False
+    close = [t for t, n in elements.items() if n >= 0.9 * max(elements.values())]
+    if close and (elements[close[0]] >= most / 2 or not cases):
+        return min(close, key=lambda t: matching[t]), True
+    last = max(cases, key=lambda t: cases[t], default=None)
+    return None if last is None or cases[last] <= 0 else (last, False)
