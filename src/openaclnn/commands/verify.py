@@ -125,7 +125,8 @@ def _verify(
     from ..verify.page import page
     from ..verify.progress import Silent, progress
     from ..verify.provider_names import named
-    from ..verify.report import Report, as_data, summary
+    from ..verify.report import Report, summary
+    from ..verify.report_data import as_data
     from ..verify.runner import Runner
 
     standard = standard_of(arguments)

@@ -7,5 +7,5 @@ runner.py     cases against providers               library.py, worker/     a li
 child.py      the child process                     python_provider.py      a function, in a child
 patterns.py   what wrong elements have in common    grouping.py             findings by cause
 best_pattern.py, overall.py  which cause             request.py              what the child gets
-report.py     what people and programs read
+report.py, report_data.py  what people and programs read
 """

@@ -17,7 +17,8 @@ from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
 from .grouping import Finding, findings
 from .page_data import cells, numbers, page_data
-from .report import Report, environment
+from .report import Report
+from .report_data import environment
 from .runner import FAILED, LEFT_OUT, Result
 
 PARTS = Path(__file__).parent / "report_page"

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found: a summary for a terminal, JSON. junit.py writes JUnit XML."""
+"""What was found, and the summary for a terminal. For programs: report_data.py, junit.py."""
 
 from __future__ import annotations
 
 import math
-import os
-import platform
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
-import numpy as np
-
-from ..reference.comparison import described, element_data, number
+from ..reference.comparison import described
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
@@ -23,7 +18,7 @@ from .cases import Case
 from .explanations import known, text
 from .grouping import Finding, findings
 from .patterns import short
-from .runner import FAILED, LEFT_OUT, PASSED, Result
+from .runner import FAILED, LEFT_OUT, Result
 
 LISTED = 12  # values of an attribute
 
@@ -78,9 +73,6 @@ class Report:
         product = config()["product"]
         before = "" if product == DEFAULT_PRODUCT else f"OPENACLNN_PRODUCT={product} "
         return before + shlex.join(words)
-
-
-# ---- for people ----
 
 
 def summary(report: Report, paint: Paint) -> str:
@@ -216,86 +208,3 @@ def _closing(report: Report, paint: Paint) -> str:
         return paint(f"nothing was verified{rest} ({took}){why}", "bold", "red")
     all_ = "All " if report.compared > 1 else ""
     return paint(f"{all_}{report.compared:,} passed{rest} ({took})", "bold", "green")
-
-
-# ---- for programs ----
-
-
-def environment() -> dict[str, Any]:
-    now = config()
-    return {
-        "openaclnn": now["version"],
-        "product": now["product"],
-        "kernels": now["kernels"],
-        "threads": now["threads"],
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-    }
-
-
-def _result_data(report: Report, r: Result) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": r.case.id, "provider": r.provider, "status": r.status}
-    if r.status == PASSED:
-        return data | {"error": number(r.error), "unit": r.unit}
-    data["sentence"] = r.sentence
-    if r.status == FAILED:
-        data |= {
-            "kind": r.kind,
-            "error": number(r.error),
-            "unit": r.unit,
-            "worst": [element_data(element) for element in r.worst],
-            "causes": [
-                {"defect": c.defect.number, "title": c.defect.title, "elements": c.elements}
-                for c in r.causes
-            ],
-            "unexplained": r.unexplained,
-            "case": r.case.as_data(),
-            "command": report.command(r),
-        }
-    return data
-
-
-def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dict[str, Any]:
-    return {
-        "provider": provider,
-        "operator": op,
-        "kind": found.kind,
-        "cause": found.cause,
-        "such_cases": {"failed": found.trait.failed, "all": found.trait.such},
-        "dtypes": found.dtypes,
-        "cases": [r.case.id for r in found.results],
-        "example": found.example.case.id,
-        "command": report.command(found.example),
-    }
-
-
-def as_data(report: Report) -> dict[str, Any]:
-    counts = [
-        {
-            "operator": op,
-            "dtype": dtype,
-            "provider": provider,
-            **{status: sum(r.status == status for r in rs) for status in (PASSED, FAILED)},
-            "left_out": sum(r.status == LEFT_OUT for r in rs),
-            "worst": number(max((r.error for r in rs), default=0.0)),
-            "unit": next((r.unit for r in rs if r.unit), ""),
-        }
-        for op, dtype, provider, rs in report.groups()
-    ]
-    return {
-        "schema": "openaclnn-verify-1",
-        "seed": report.seed,
-        "standard": report.standard.name,
-        "passed": not report.failed and report.compared > 0,
-        "seconds": round(report.seconds, 3),
-        "environment": environment(),
-        "summary": counts,
-        "findings": [
-            _finding_data(report, provider, op, found)
-            for provider, op in report.failing
-            for found in findings(report.of(provider, op))
-        ],
-        "results": [_result_data(report, r) for r in report.results],
-    }
