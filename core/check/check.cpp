@@ -136,7 +136,7 @@ bool missed_leaks() {
 [[gnu::destructor]] void end() {
   if (observer == nullptr) return;
   if (missed_leaks()) {
-    std::fputs("openaclnn check: aclFinalize was not called: leaks were not looked for\n", stderr);
+    std::fputs("openaclnn check: leaks were not looked for: no aclFinalize succeeded\n", stderr);
   }
   if (mistakes_reported() == 0) return;
   if (program_lacks_lines()) {

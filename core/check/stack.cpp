@@ -16,6 +16,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "core/check/text.h"
 
@@ -145,6 +146,29 @@ bool has_symbol_table(const char* module) {
 
 // addr2line prints two lines for each address, the function and file:line, with ?? for what it does
 // not know.
+// Without parameters and the type of the result, which fill lines where they are templates:
+// "int make<float>(std::vector<float> const&)" is make<float>.
+std::string_view short_name(std::string_view name) {
+  constexpr std::string_view anonymous = "(anonymous namespace)", op = "operator";
+  size_t begin = 0;
+  int depth = 0;  // of templates and lambdas
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name.substr(i, op.size()) == op) return name.substr(begin);  // <, ( and spaces are its name
+    if (name.substr(i, anonymous.size()) == anonymous) {
+      i += anonymous.size() - 1;
+    } else if (name[i] == '<' || name[i] == '{') {
+      ++depth;
+    } else if (name[i] == '>' || name[i] == '}') {
+      --depth;
+    } else if (depth == 0 && name[i] == ' ') {
+      begin = i + 1;
+    } else if (depth == 0 && name[i] == '(') {
+      return name.substr(begin, i - begin);
+    }
+  }
+  return name;
+}
+
 void ask_addr2line(Frame* frames, int count) {
   static char output[1 << 14];  // reports are made one at a time
   Text<24> address[Stack::kFrames];
@@ -168,7 +192,8 @@ void ask_addr2line(Frame* frames, int count) {
       // dladdr gives a name only to what lies inside the function.
       const bool reliable = line || all_names || frames[i].function[0] != '\0';
       if (function[0] != '?' && reliable) {
-        copy(frames[i].function, sizeof frames[i].function, function, std::strlen(function));
+        const std::string_view name = short_name(function);
+        copy(frames[i].function, sizeof frames[i].function, name.data(), name.size());
       }
       if (!line) continue;
       frames[i].line = std::atoi(colon + 1);

@@ -29,7 +29,7 @@ CAUSES = {
     "STREAM_NOT_SUBSCRIBE": "no thread is subscribed to the stream",
     "THREAD_NOT_SUBSCRIBE": "the thread is not subscribed",
     "WAIT_CALLBACK_TIMEOUT": "no callback arrived in time",
-    "REPEAT_FINALIZE": "aclFinalize was called already",
+    "REPEAT_FINALIZE": "aclFinalize without aclInit, or called already",
     "PROF_ALREADY_RUN": "profiling runs already",
     "PROF_NOT_RUN": "profiling was not initialised or started",
     "DUMP_NOT_RUN": "no dump was started",

@@ -70,7 +70,8 @@ def summary(
     if called and (hint := aten_hint("check", ended, aten)):
         return f"ended with status {ended}: no mistakes until then{hint}"
     if called:
-        return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
+        how = by_signal or (f"ended with status {ended}" if ended else "")
+        return f"{how}: no mistakes until then" if how else "no mistakes"
     why = (
         "the program loaded openaclnn, but used neither memory nor streams nor operators"
         if loaded
@@ -237,6 +238,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "                             the same: M more calls failed because of them\n"
         f"  nothing was checked: ...   the program's own; {NOTHING_CHECKED} instead of 0, unless\n"
         "                             --exit-code is 0\n"
+        "  ended with status N ...    N; without a mistake\n"
         "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n"
         "If the host touches device memory, the program ends at once, after that report: with\n"
         f"{MISTAKES_MADE}, or --exit-code, or {128 + signal.SIGSEGV} if that is 0.\n\n"

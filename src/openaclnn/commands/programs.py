@@ -119,6 +119,8 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
 def remedy(program: str) -> str:
     """How to run a file that is not a program on the path."""
     path = Path(program)
+    if program == "torchrun":  # a script, not in every environment with torch
+        return "; use python -m torch.distributed.run"
     if not path.is_file():
         return ""
     if path.suffix in SOURCES:

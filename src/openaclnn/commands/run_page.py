@@ -128,7 +128,7 @@ def _section(name: str, title: str, hint: str, content: str) -> str:
 
 
 def _unknown(names: Sequence[str]) -> str:
-    return f" Not known: {', '.join(names)}." if names else ""
+    return f" Whether it is deterministic is not known of {', '.join(names)}." if names else ""
 
 
 def _sentences(rows: Sequence[Mapping[str, Any]], count: str) -> str:
