@@ -180,7 +180,9 @@ class _Holder:
             self.norms.done.add(key)
             self.norms.why.pop(key, None)
             follower, where = places[0]
-            some = f", in {len(places)} of {calls[key]} calls" if len(places) < calls[key] else ""
+            some = ""
+            if len(places) < calls[key]:
+                some = f", in {len(places)} of its {calls[key]} calls, those that a SiLU follows"
             if pairs != self.old:
                 done = f"one call with {follower} in {where}{some}"
                 self.norms.report.replaced[self.norms.names[key]] = done

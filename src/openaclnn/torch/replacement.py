@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 NO_SILU = "no SiLU alone takes its result"
-NOT_CALLED = "no method calls it by name, so what takes its result is unknown"
+NOT_CALLED = (
+    "no method calls it as self.NAME(x) (but perhaps in a loop), so what takes its result is unknown"
+)
 OTHER = "may compute something else"
 ON_INSTANCE = "overrides forward on the instance"
 WIDE = "float64 parameters, whose gradients no product has"
+IN_PLACE = "replace changes the model itself and returns a report: go on with the model"
 MODEL = "(the model)"  # its own name is empty
 # Texts of reasons, and what to do.
 ADVICE = {
@@ -31,6 +35,13 @@ class Replacement:
 
     replaced: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(IN_PLACE)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        more = "" if name.startswith("_") else f"; {IN_PLACE}"
+        raise AttributeError(f"{type(self).__name__} has no attribute {name}{more}")
 
     def __str__(self) -> str:
         lines = _grouped(self.replaced)
