@@ -140,7 +140,7 @@ REPLACED = {
         "1",
     ),
 }
-SILU_ALONE, NOT_CALLED = "no SiLU alone takes its result", "no method calls it by name"
+SILU_ALONE, NOT_CALLED = "no SiLU alone takes its result", "no method calls it as self.NAME(x)"
 LEFT = {
     "keyword": (lambda: using(keyword), "norm", SILU_ALONE),
     "dropout between": (lambda: using(dropped), "norm", SILU_ALONE),

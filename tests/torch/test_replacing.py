@@ -66,6 +66,15 @@ def test_replace_leaves_hooks_and_dtypes():
     assert str(ot.replace(nn.ReLU())) == "nothing to replace"
 
 
+def test_the_report_is_not_the_model():
+    report = ot.replace(nn.Sequential(nn.ELU()))
+    with pytest.raises(TypeError, match="replace changes the model itself"):
+        report(torch.ones(1))
+    with pytest.raises(AttributeError, match="no attribute parameters; replace changes the model"):
+        report.parameters()
+    assert copy.deepcopy(report) == report
+
+
 def test_replace_leaves_what_the_operator_refuses():
     report = ot.replace(nn.Sequential(nn.GroupNorm(1, 4001), nn.SiLU()))
     assert report.left["0"].startswith("group_norm_swish: num_groups must leave at most 4000 chan")

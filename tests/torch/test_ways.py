@@ -158,11 +158,18 @@ def block(forward):
 
 @pytest.mark.parametrize("forward", [*BOTH, *ONE], ids=lambda f: f.__name__)
 def test_what_the_source_proves(forward):
-    why = "no method calls it by name" if forward is direct else "no SiLU alone takes its result"
+    why = (
+        "no method calls it as self.NAME(x)"
+        if forward is direct
+        else "no SiLU alone takes its result"
+    )
     left = {} if forward in BOTH else {"norm1": why}
     report = check(block(forward), ["norm1", "norm2"][len(left) :], left)
     if forward is in_branches:
-        assert report.replaced["norm2"] == "one call with act in Block.forward, in 2 of its 3 calls, those that a SiLU follows"
+        assert (
+            report.replaced["norm2"]
+            == "one call with act in Block.forward, in 2 of its 3 calls, those that a SiLU follows"
+        )
     assert ("register_replacement" in str(report)) == bool(left)
 
 
@@ -182,7 +189,7 @@ class Inner(Residual):
 
 
 def test_other_methods():
-    report = check(Inner(), ["norm1", "norms.1"], {"norm2": "no method calls it by name"})
+    report = check(Inner(), ["norm1", "norms.1"], {"norm2": "no method calls it as self.NAME(x)"})
     assert report.replaced["norm1"] == "one call with functional.silu in Inner.last"
 
 

@@ -46,6 +46,8 @@ IN_NUMPY = {
                  "np.where(wide == 0, wide, 0)", "wrong", "x is -0; all such elements are wrong"),
     "lambd of NaN is 0": ("max(lambd, 0)", "np.fmax(lambd, 0)", "wrong",
                           r"x is -0; .*, only with lambd = nan \(\d+ of \d+ such cases\)$"),
+    "no abs": ("np.abs(wide)", "wide", "wrong",
+               "^every wrong element has this in common: the right result is negative; all such"),
     "NaN becomes 0": ("np.abs(wide) <= max(lambd, 0)", "~(np.abs(wide) > max(lambd, 0))", "wrong",
                       "x is NaN; all such elements are wrong"),
 }  # fmt: skip
@@ -75,6 +77,8 @@ IN_C = {
                              "    int64_t n = 1;\n    for (uint64_t d = v.rank; d-- > 0; n *= "
                              "v.shape[d]) v.strides[d] = n;\n    double x = get(&p->x, place(&v,",
                              None, r"^only where a tensor is not contiguous \(\d+ of \d+ such"),
+    "input_scale of results": ("g * p->inputScale * (x + negative)", "g * (x + negative)", "wrong",
+                               "with is_result = True, only where input_scale is not 1 "),
     "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
                           "it lies past the last full block of 8 elements"),
     "reads ahead": ("double x = get(&p->x, place(&p->x, &p->out, i));",

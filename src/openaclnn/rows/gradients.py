@@ -100,7 +100,11 @@ def refusal(
             continue
         text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {WHERE}"
         found = PYTHON_NAMES.get(dtype or "", dtype)
-        hint = "; OPENACLNN_PRODUCT=any or openaclnn.set_product(None) accepts it" if dtype in beyond else ""
+        hint = (
+            "; OPENACLNN_PRODUCT=any or openaclnn.set_product(None) accepts it"
+            if dtype in beyond
+            else ""
+        )
         return f"{text}, but got {found}{hint}"
     for p in op.attributes:
         if op.gradient and p.name == op.gradient.only_if and not attributes[p.name]:

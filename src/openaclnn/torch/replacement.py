@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 NO_SILU = "no SiLU alone takes its result"
 NOT_CALLED = (
-    "no method calls it as self.NAME(x) (but perhaps in a loop), so what takes its result is unknown"
+    "no method calls it as self.NAME(x) (but perhaps in a loop), "
+    "so what takes its result is unknown"
 )
 OTHER = "may compute something else"
 ON_INSTANCE = "overrides forward on the instance"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ..reference.patterns import IN_COMMON
 from .overall import NOTHING, Trait, complete, likely
 from .patterns import EVERY, NEVER
 from .runner import Result
@@ -14,6 +15,9 @@ from .runner import Result
 SHARE = 0.7  # of the cases with a pattern that must have failed
 FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
 WHOLE = 0.98  # of the elements with a pattern are wrong
+VAGUE = 0.3  # the share of such cases that passed
+USUAL = 0.7  # of all cases
+SEEN = 0.3  # of the results that have a pattern of elements
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
 
@@ -40,8 +44,19 @@ def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
         for t, n in counts.items()
     ):
         trait = likely(left, passed)
-    never = trait and all(NEVER in matching_of(r) for r in left)
-    return trait.said(after="; the wrong elements were never written") if never else trait
+    if not trait:
+        return trait
+    if all(NEVER in matching_of(r) for r in left):
+        return trait.said(after="; the wrong elements were never written")
+    if any(n >= SEEN * len(left) for n in counts.values()) and (
+        trait.vagueness > VAGUE or trait.such > USUAL * (len(left) + len(passed))
+    ):
+        return NOTHING  # elements say more than what passed cases, or most cases, have
+    common = [t for t, n in counts.items() if n == len(left) >= FEW]
+    if common:
+        where = min(common, key=lambda t: sum(matching_of(r)[t] for r in left))
+        return trait.said(after=f"; {IN_COMMON}: {where}")
+    return trait
 
 
 def all_wrong(text: str, results: Sequence[Result]) -> bool:
@@ -69,7 +84,8 @@ def best_pattern(
     calls = [own for own in texts.values() if EVERY in own]  # without mistakes
     of_calls = {text for own in calls for text in own}
     for text, n in Counter(t for r in left for t in texts[id(r)]).items():
-        by_chance = n < FEW and ("with layout" in text or "with values" in text or " = " in text)
+        special = ("with layout", "with values", " = ", "permuted")
+        by_chance = n < FEW and any(word in text for word in special)
         by_chance |= n == 1 < len(left) and text in of_calls
         everywhere = all(text in own for own in calls) and text != EVERY
         if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:

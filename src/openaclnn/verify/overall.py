@@ -68,7 +68,7 @@ def likely(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
 
 def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     """The values of an attribute that all failed cases have, at most half of all cases have, and
-    not by chance; the rarest, if any."""
+    not by chance; the rarest, if any, and another attribute that separates what is left."""
     fair = [r for r in passed if r.size]
     every, found = len(failed) + len(fair), []
     for name in failed[0].case.attributes:
@@ -78,10 +78,13 @@ def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
         share = (len(failed) + passes) / every
         if share <= 0.5 and share ** len(failed) <= CHANCE:
             others = [v for v in good if v not in bad]
-            found.append((passes, f"only {_named(name, bad, others)}"))
+            found.append((passes, f"only {_named(name, bad, others)}", name, bad))
     if not found:
         return NOTHING
-    passes, text = min(found)
+    passes, text, name, bad = min(found, key=lambda entry: entry[:2])
+    left = [r for r in fair if _key(r.case.attributes[name]) in bad]
+    if second := _attributes(failed, left, COMPLETE):
+        return second.said(before=f"{text}, ")
     return counted(text, len(failed), passes)
 
 

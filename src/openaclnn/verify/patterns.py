@@ -105,6 +105,8 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
             yield f"with {name} = {short(value)}"
     yield from [case.changed] if case.changed else []
     yield f"in {case.dtype}"
+    if case.out:
+        yield f"in {case.out}"
     if DTYPES[case.dtype].bits == 16:
         yield "in dtypes of 16 bits"
     yield from of_place(case)
