@@ -13,17 +13,19 @@
 #include "aclnn/aclnn_base.h"
 #include "aclnnop/aclnn_leaky_relu.h"
 #include "gate.h"
+#include "rounds.h"
 #include "virtual_memory.h"
 
 namespace {
 
-constexpr size_t kLarge = size_t{64} << 20;  // the allocator always gives it back to the system
 const auto any = ACL_MEM_MALLOC_HUGE_FIRST;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kAllocatorKeeps = true;
+constexpr size_t kLarge = size_t{1} << 20;
 #else
 constexpr bool kAllocatorKeeps = false;
+constexpr size_t kLarge = size_t{64} << 20;  // the allocator always gives it back to the system
 #endif
 
 // Whether the system can read the byte.
@@ -117,7 +119,9 @@ void running() {
   for (auto& stream : streams) CHECK_EQ(aclrtCreateStream(&stream), 0);
   for (int round = 0; round < 20; ++round) {
     CHECK_EQ(aclrtMalloc(&x, kLarge, any), 0);
-    for (auto& stream : streams) CHECK_EQ(aclrtMemsetAsync(x, kLarge, round, kLarge, stream), 0);
+    const size_t half = kLarge / 2;
+    CHECK_EQ(aclrtMemsetAsync(x, half, round, half, streams[0]), 0);
+    CHECK_EQ(aclrtMemsetAsync(static_cast<char*>(x) + half, half, round, half, streams[1]), 0);
     CHECK_EQ(aclrtFree(x), 0);
   }
   for (auto& stream : streams) {
@@ -205,7 +209,7 @@ void waiting_for_the_host() {
   CHECK_EQ(aclrtDestroyStream(stream), 0);
 }
 
-// Threads use and free memory on streams that all share.
+// Threads use and free their memory on streams that all share.
 void raced() {
   const unsigned seed = std::random_device{}();
   std::printf("seed %u\n", seed);
@@ -216,13 +220,15 @@ void raced() {
     threads.emplace_back([&, i] {
       CHECK_EQ(aclrtSetDevice(0), 0);
       std::mt19937 random(seed + i);
-      for (int round = 0; round < 300; ++round) {
+      for (Rounds rounds(300, 5); !rounds.last();) {
+        rounds.begin();
         void* x = nullptr;
-        const size_t size = size_t{64} << random() % 16;
-        CHECK_EQ(aclrtMalloc(&x, size, any), 0);
+        const size_t half = size_t{64} << random() % 15;
+        CHECK_EQ(aclrtMalloc(&x, 2 * half, any), 0);
+        auto* second = static_cast<char*>(x) + half;
         const auto use = [&] { return streams[random() % 3]; };
-        CHECK_EQ(aclrtMemsetAsync(x, size, 1, size, use()), 0);
-        submit_operator(x, x, static_cast<int64_t>(size / sizeof(float)), use());
+        CHECK_EQ(aclrtMemsetAsync(x, half, 1, half, use()), 0);
+        submit_operator(second, second, static_cast<int64_t>(half / sizeof(float)), use());
         if (random() % 8 == 0) (void)aclrtStreamAbort(use());
         CHECK_EQ(aclrtFree(x), 0);
       }

@@ -27,8 +27,7 @@ class Declaration:
 
     @property
     def prototype(self) -> str:
-        space = "" if self.result.endswith("*") else " "
-        return f"{self.result}{space}{self.name}({self.parameters})"
+        return f"{self.result} {self.name}({self.parameters})"
 
 
 def texts(include: Path) -> dict[str, str]:
