@@ -173,8 +173,7 @@ class HandlePool {
   // Returns false if the handle is not alive: if two threads destroy the same object, one gets
   // false. last(T&) is called by the thread that destroys, before the destructor.
   template <class F = void (*)(T&)>
-  bool destroy(
-      const void* handle, F last = [](T&) {}) {
+  bool destroy(const void* handle, F last = [](T&) {}) {
     Hold hold(*this, handle);
     if (!hold) return false;
     hold.withdraw(End::destroyed);
