@@ -183,10 +183,11 @@ Status Executor::check_addresses(const char* op) const {
       if (!views_overlap(view, its_view)) continue;
       return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
                   may_be_same ? "%s must be the same view as %s or share no memory with it, "
-                                "but overlaps it at the addresses set"
+                                "but overlaps it at the addresses set%s"
                               : "%s must share no memory with %s, but overlaps it at the "
-                                "addresses set",
-                  operand.name, other.name);
+                                "addresses set%s",
+                  operand.name, other.name,
+                  SpansText(operand.name, view, other.name, its_view).text);
     }
   }
   return {};

@@ -10,7 +10,9 @@
 
 namespace openaclnn {
 
-HandlePool<aclScalar>& scalars() { return pool_of<aclScalar>(1 << 20); }
+HandlePool<aclScalar>& scalars() {
+  return pool_of<aclScalar>(1 << 20, [] { scalars().forget_pins(); });
+}
 
 namespace {
 

@@ -19,7 +19,9 @@ bool scalar_value(const Scalar& scalar, double* value);
 
 }  // namespace openaclnn
 
-struct aclScalar : openaclnn::Scalar {};
+struct aclScalar : openaclnn::Scalar {
+  static constexpr bool kPinned = true;  // while phase 1 reads it
+};
 
 namespace openaclnn {
 HandlePool<aclScalar>& scalars();

@@ -2,9 +2,11 @@
 #include "core/base/view.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 #include "core/base/dtype.h"
+#include "core/runtime/memory.h"
 
 namespace openaclnn {
 namespace {
@@ -157,6 +159,28 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
   for (int i = 0; i < b.shape.rank; ++i)
     base += append(terms, &count, b.strides[i], -b_size, b.shape[i]);
   return ReachSearch(terms, count).reaches(-base - a_size + 1, -base + b_size - 1);
+}
+
+SpansText::SpansText(const char* a_name, const Tensor& a, const char* b_name, const Tensor& b) {
+  const Allocation found[] = {find_allocation(a.data), find_allocation(b.data)};
+  if (found[0].behind == 0 && found[1].behind == 0) return;
+  const Tensor* const views[] = {&a, &b};
+  const char* const names[] = {a_name, b_name};
+  size_t used = 0;
+  for (int i = 0; i < 2; ++i) {
+    const auto size = static_cast<int64_t>(dtype_size(views[i]->dtype));
+    int64_t low = 0, high = 0;
+    (void)element_range(*views[i], &low, &high);
+    char allocated[60] = "";
+    if (found[i].behind > 0) {
+      std::snprintf(allocated, sizeof allocated, ", where %zu are allocated", found[i].asked);
+    }
+    const int length =
+        std::snprintf(text + used, sizeof text - used, "%s %s spans bytes %lld to %lld from %p%s",
+                      i == 0 ? ":" : ";", names[i], static_cast<long long>(low * size),
+                      static_cast<long long>(high * size), views[i]->data, allocated);
+    used = std::min(used + static_cast<size_t>(std::max(length, 0)), sizeof text - 1);
+  }
 }
 
 bool overlaps_itself(const Tensor& tensor) {

@@ -25,6 +25,14 @@ bool same_view(const Tensor& a,
 // steps returns true.
 bool views_overlap(const Tensor& a, const Tensor& b);
 
+// What a sentence about an overlap ends with: which bytes each view spans, and how many acl has
+// allocated there. Empty where it has allocated neither.
+struct SpansText {
+  SpansText(const char* a_name, const Tensor& a, const char* b_name, const Tensor& b);
+
+  char text[400] = "";
+};
+
 // Whether two indices of one view reach the same element.
 bool overlaps_itself(const Tensor& tensor);
 

@@ -171,10 +171,11 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
       if (may_be_same && same_view(*arguments[o].tensor, *arguments[i].tensor)) continue;
       if (!views_overlap(*arguments[o].tensor, *arguments[i].tensor)) continue;
       return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
-                  may_be_same
-                      ? "%s must be the same view as %s or share no memory with it, but overlaps it"
-                      : "%s must share no memory with %s, but overlaps it",
-                  out.name, other.name);
+                  may_be_same ? "%s must be the same view as %s or share no memory with it, but "
+                                "overlaps it%s"
+                              : "%s must share no memory with %s, but overlaps it%s",
+                  out.name, other.name,
+                  SpansText(out.name, *arguments[o].tensor, other.name, *arguments[i].tensor).text);
     }
   }
   return {};

@@ -128,16 +128,19 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
                 workspace_size == nullptr ? "workspaceSize" : "executor");
   }
   if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
-  HandlePool<aclTensor>::Pin pins[kMaxParameters];  // another thread may destroy a tensor
+  UntypedPin pins[kMaxParameters];  // another thread may destroy an argument
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     const void* handle = arguments[i].handle;
     if (parameter.kind > Kind::scalar || handle == nullptr) continue;
     if (parameter.kind == Kind::tensor) {
-      pins[i] = HandlePool<aclTensor>::Pin(tensors(), handle);
-      arguments[i].tensor = pins[i].get();
+      HandlePool<aclTensor>::Pin pin(tensors(), handle);
+      arguments[i].tensor = pin.get();
+      pins[i] = std::move(pin).untyped();
     } else {
-      arguments[i].scalar = scalars().find(handle);
+      HandlePool<aclScalar>::Pin pin(scalars(), handle);
+      arguments[i].scalar = pin.get();
+      pins[i] = std::move(pin).untyped();
     }
     if (arguments[i].handle == nullptr) {
       return dead_handle(ACLNN_ERR_PARAM_INVALID, op.name, kind_of(parameter), parameter.name,

@@ -22,6 +22,7 @@
 
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
+#include "core/runtime/pin_count.h"
 
 namespace openaclnn {
 
@@ -136,22 +137,21 @@ class HandlePool {
   class Pin {
    public:
     Pin() = default;
-    Pin(const HandlePool& pool, const void* handle) : slot_(pool.slot_of(handle)) {
+    Pin(const HandlePool& pool, const void* handle) {
       static_assert(T::kPinned);
-      if (slot_ == nullptr) return;
-      // Before or after the fetch_or of wait_for_pins: that sees the pin, or we see the null.
-      slot_->pins.fetch_add(1, std::memory_order_acq_rel);
-      object_ = slot_->live.load(std::memory_order_acquire);
+      Slot* slot = pool.slot_of(handle);
+      if (slot == nullptr) return;
+      // Before or after wait_for_none looks: that sees the pin, or we see the null.
+      pin_ = UntypedPin(slot->pins);
+      object_ = slot->live.load(std::memory_order_acquire);
       if (object_ == nullptr || object_ != handle) release();
     }
     Pin(Pin&& other) noexcept
-        : slot_(std::exchange(other.slot_, nullptr)),
-          object_(std::exchange(other.object_, nullptr)) {}
+        : pin_(std::move(other.pin_)), object_(std::exchange(other.object_, nullptr)) {}
     Pin& operator=(Pin&& other) noexcept {
-      std::swap(slot_, other.slot_), std::swap(object_, other.object_);
+      std::swap(pin_, other.pin_), std::swap(object_, other.object_);
       return *this;
     }
-    ~Pin() { release(); }
 
     explicit operator bool() const { return object_ != nullptr; }
     T* operator->() const { return object_; }
@@ -160,14 +160,13 @@ class HandlePool {
 
     void release() {
       object_ = nullptr;
-      Slot* slot = std::exchange(slot_, nullptr);
-      if (slot == nullptr) return;
-      if (slot->pins.fetch_sub(1, std::memory_order_release) == kEnding + 1) [[unlikely]]
-        slot->pins.notify_all();
+      pin_.release();
     }
+    // The pin alone, for a list of pins on objects of several types.
+    UntypedPin untyped() && { return std::move(pin_); }
 
    private:
-    Slot* slot_ = nullptr;
+    UntypedPin pin_;
     T* object_ = nullptr;
   };
 
@@ -178,7 +177,7 @@ class HandlePool {
     Hold hold(*this, handle);
     if (!hold) return false;
     hold.withdraw(End::destroyed);
-    if constexpr (kIsPinned) wait_for_pins(slot_of(handle));
+    if constexpr (kIsPinned) slot_of(handle)->pins.wait_for_none();
     last(*hold);
     return true;
   }
@@ -208,14 +207,13 @@ class HandlePool {
 
   // In a child of fork: the threads that held pins do not exist here.
   void forget_pins() {
-    for (size_t i = 0; i < used_; ++i) slots_[i].pins = 0;
+    for (size_t i = 0; i < used_; ++i) slots_[i].pins.forget_all();
   }
 
  private:
   static constexpr size_t kRest = 16;
   static constexpr size_t kTurns = 8;
   static constexpr size_t kStep = alignof(T) > 16 ? alignof(T) : 16;
-  static constexpr uint32_t kEnding = 1u << 31;
   static constexpr bool kIsPinned = requires { T::kPinned; };
 
   struct Slot {
@@ -224,7 +222,7 @@ class HandlePool {
     size_t turn;
     ForkSafeLock lock;               // of a hold
     std::atomic<uint32_t> consumed;  // bit i: the last object of turn i was
-    std::atomic<uint32_t> pins;      // their number, and kEnding while a thread waits for them
+    PinCount pins;
     alignas(kStep) unsigned char bytes[sizeof(T) + kStep * (kTurns - 1)];
   };
 
@@ -232,16 +230,6 @@ class HandlePool {
     const auto distance = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots_);
     const size_t range = used_.load(std::memory_order_relaxed) * sizeof(Slot);
     return distance < range ? slots_ + distance / sizeof(Slot) : nullptr;
-  }
-
-  // After the object was withdrawn.
-  static void wait_for_pins(Slot* slot) {
-    uint32_t pins = slot->pins.fetch_or(kEnding, std::memory_order_acq_rel) | kEnding;
-    while (pins != kEnding) {
-      slot->pins.wait(pins, std::memory_order_acquire);
-      pins = slot->pins.load(std::memory_order_acquire);
-    }
-    slot->pins.fetch_and(~kEnding, std::memory_order_relaxed);  // a late pin may look meanwhile
   }
 
   // The caller owns the slot.

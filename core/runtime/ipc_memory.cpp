@@ -9,12 +9,12 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/deferred.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/shared_file.h"
-#include "core/runtime/stream.h"
 
 using namespace openaclnn;
 
@@ -133,16 +133,11 @@ aclError aclrtIpcMemClose(const char* key) {
     SharedMemory& all = SharedMemory::get();
     std::unique_lock lock(all.mutex);
     if (const auto found = all.imported.find(key); found != all.imported.end()) {
-      if (Stream::owner_here() != nullptr) {
-        return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
-                    "a task must not close memory that the work of streams may use");
-      }
       const SharedBlock block = std::move(found->second);
       all.imported.erase(found);
       lock.unlock();
-      drain_streams([](Stream&, void*) { return true; }, nullptr);  // queued work may use it
       forget_imported(block.address);
-      munmap(block.address, block.file->size());
+      after_queued_work([block] { munmap(block.address, block.file->size()); });
       return Status();
     }
     if (all.exported.erase(key) > 0) return Status();  // the memory stays until it is freed

@@ -3,6 +3,7 @@
 // Adjacent mappings count as one allocation: programs divide it regardless of their borders.
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/deferred.h"
 #include "core/runtime/mapped_memory.h"
 #include "core/runtime/observer.h"
 
@@ -97,6 +98,28 @@ Mapping* begin_unmapping(Space& space, uintptr_t address) {
   return &found->second;
 }
 
+bool close(uintptr_t begin, size_t size) {
+  void* pages = reachable(reinterpret_cast<void*>(begin));
+  return mmap(pages, size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+// Closes the parts of a range where nothing was mapped meanwhile. The reservation may be released,
+// but its addresses are closed later than this.
+void close_unmapped(uintptr_t begin, size_t size) {
+  Space& space = Space::get();
+  std::lock_guard lock(space.mutex);
+  const uintptr_t end = begin + size;
+  const auto around = space.around(begin);
+  if (around != space.reservations.end()) {
+    for (const auto& [first, mapping] : around->second.mappings) {
+      if (first + mapping.size <= begin || first >= end) continue;
+      if (first > begin) (void)close(begin, first - begin);
+      begin = first + mapping.size;
+    }
+  }
+  if (begin < end) (void)close(begin, end - begin);
+}
+
 Status unmap(void* address) {
   constexpr const char* call = "aclrtUnmapMem";
   Space& space = Space::get();
@@ -107,13 +130,18 @@ Status unmap(void* address) {
                 "no mapping begins at virPtr %p", address);
   }
   notify_ending(call, ObjectKind::mapped_memory, address);
-  std::lock_guard lock(space.mutex);
-  if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
+  const uintptr_t begin = number_of(address);
+  const bool used = work_is_queued();
+  std::unique_lock lock(space.mutex);
+  const size_t size = own->size;
+  if (!used && !close(begin, size)) {
     own->leaving = false;
     return fail(ACL_ERROR_RT_MEMORY_FREE, Reason::internal, call, "the system could not unmap %p",
                 address);
   }
-  space.around(number_of(address))->second.mappings.erase(number_of(address));
+  space.around(begin)->second.mappings.erase(begin);
+  lock.unlock();
+  if (used) after_queued_work([=] { close_unmapped(begin, size); });
   return {};
 }
 

@@ -16,6 +16,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/deferred.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
@@ -147,7 +148,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
 
 Status release(const char* call, void* address, MemoryKind kind) {
   Allocations& allocations = Allocations::get();
-  void* base = nullptr;
+  Allocations::Block own;
   {
     std::unique_lock lock(allocations.mutex);
     const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
@@ -177,14 +178,15 @@ Status release(const char* call, void* address, MemoryKind kind) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "%p is memory of another process; end it with aclrtIpcMemClose", address);
     }
-    if (found->second.shared) give_pages_back(address, whole_pages(found->second.size));
-    base = found->second.base;
-    kind = made;
-    unbook_memory(found->second.device, booked(found->second.size, kind));
+    own = found->second;
+    unbook_memory(own.device, booked(own.size, own.kind));
     allocations.blocks.erase(found);
   }
-  notify_ending(call, object_kind(kind), address);
-  give_back(base, kind);
+  notify_ending(call, object_kind(own.kind), address);
+  after_queued_work([own, address] {
+    if (own.shared) give_pages_back(address, whole_pages(own.size));
+    give_back(own.base, own.kind);
+  });
   return {};
 }
 

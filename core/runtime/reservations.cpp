@@ -7,6 +7,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/deferred.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/no_destructor.h"
@@ -94,7 +95,7 @@ Status release(void* address) {
                 "%zu mappings are left at virPtr; unmap them first", mapped);
   }
   notify_ending(call, ObjectKind::reserved_memory, address);
-  give_back_range(address, size);
+  after_queued_work([=] { give_back_range(address, size); });
   return {};
 }
 

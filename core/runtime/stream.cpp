@@ -87,7 +87,10 @@ Stream::~Stream() {
   forget_reporter(this);
 }
 
-void Stream::count_task() { last_task = static_cast<uint32_t>(++submitted_); }
+void Stream::count_task() {
+  last_task = static_cast<uint32_t>(++submitted_);
+  has_work_.store(true, std::memory_order_relaxed);
+}
 
 bool Stream::run_if_idle(void (*run)(void*), void* context) {
   if (records()) [[unlikely]]
@@ -159,6 +162,25 @@ bool Stream::hand_over(Task task) {
   return true;
 }
 
+bool Stream::follow(void (*then)(void*), void* context) {
+  std::lock_guard lock(mutex_);
+  if (!has_work()) return false;
+  Task task = {[](void*) {}, then, context};
+  task.stays = true;
+  try {
+    queue_.push_back(task);
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  if (!start_worker()) {
+    queue_.pop_back();
+    return true;
+  }
+  ++submitted_;
+  if (!busy_) wake_worker_.notify_one();
+  return true;
+}
+
 bool Stream::query() {
   std::lock_guard lock(mutex_);
   return idle();
@@ -223,6 +245,7 @@ void Stream::run_front(std::unique_lock<std::mutex>& lock) {
 
 void Stream::finish_task() {
   busy_ = false;
+  has_work_.store(!queue_.empty(), std::memory_order_release);
   ++finished_;
   if (!queue_.empty() || stopping_) wake_worker_.notify_one();
   if (waiters_ > 0 && (finished_ >= wake_at_ || idle())) {

@@ -73,6 +73,12 @@ class Stream {
   // first, the worker runs `late`, which is dropped in any case. False, with no effect, if the
   // stream has work, the event is set or no thread can be started.
   bool pause(OneShotEvent& event, Deadline deadline, Task late);
+  // Whether anything is queued or runs; a pause before nothing does not count. Work that was
+  // submitted before, by this thread or one that it has synchronised with, is seen.
+  bool has_work() const { return has_work_.load(std::memory_order_acquire); }
+  // Calls then(context) once the work that is queued or runs now has ended or was dropped. False,
+  // with no effect, if there is none. Never calls it if memory or a thread for that is lacking.
+  bool follow(void (*then)(void* context), void* context);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
@@ -187,8 +193,9 @@ class Stream {
   Deadline pause_ends_;
   Deadline
       alarm_;  // until when the worker sleeps at most: a pause that ends later need not wake it
-  bool working_ = false;         // the worker is in its loop
-  bool busy_ = false;            // a task is running, on the worker or inline
+  bool working_ = false;  // the worker is in its loop
+  bool busy_ = false;     // a task is running, on the worker or inline
+  std::atomic<bool> has_work_ = false;
   uint32_t running_thread_ = 0;  // that submitted the running task
   uint32_t aborts_ = 0;
   std::atomic<bool> stops_on_failure_ = false;

@@ -17,11 +17,18 @@ void Stream::discard_pending() {
   {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
+    for (auto next = dropped.begin(); next != dropped.end();) {
+      const auto task = next++;
+      if (task->stays) queue_.splice(queue_.end(), dropped, task);
+    }
     finished_ += dropped.size();
     interrupted_ = true;
     if (waits_for_ != nullptr) waits_for_->interrupt();
     paused = paused_for_ != nullptr && end_pause();
-    if (!busy_) wake_waiters_.notify_all();
+    if (!busy_) {
+      has_work_.store(!queue_.empty(), std::memory_order_release);
+      wake_waiters_.notify_all();
+    }
   }
   for (const Task& task : dropped) {
     if (task.drop != nullptr) task.drop(task.context);

@@ -33,6 +33,7 @@ struct Task {
   // Reports one more run to the observer, before it is submitted; nullptr: nothing to report.
   void (*observe)(void* context, const Stream& stream) = nullptr;
   uint32_t thread = 0;         // that submitted it
+  bool stays = false;          // in the queue when the work of the stream is dropped
   Submission submission = {};  // if work is reported
 };
 

@@ -40,6 +40,7 @@ bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
   if (!idle() || !start_worker() || !event.listen(listener_)) return false;
   busy_ = true;
   count_task();
+  has_work_.store(false, std::memory_order_release);
   paused_for_ = &event;
   late_ = late;
   late_.thread = number_of_this_thread();

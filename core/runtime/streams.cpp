@@ -133,7 +133,7 @@ void Stream::reset_after_fork() {
   new (&worker_) std::thread;
   waits_for_ = paused_for_ = nullptr;
   pause_ends_ = alarm_ = Deadline();
-  interrupted_ = working_ = busy_ = stopping_ = records_ = false;
+  interrupted_ = working_ = busy_ = has_work_ = stopping_ = records_ = false;
   new (&recording_) GraphRecording;
   waiters_ = 0;
   finished_ = submitted_;

@@ -135,7 +135,6 @@ int main() {
 
 # What is not here yet, by the beginning of the name.
 MISSING = {
-    "aclrtLaunchSIMTKernel": "kernels whose arguments have a type of the device compiler",
     "aclmdlInitDump": "only torch_npu calls it (lib64/npu)",
     "aclmdlSetDump": "only torch_npu calls it (lib64/npu)",
     "aclmdlFinalizeDump": "only torch_npu calls it (lib64/npu)",

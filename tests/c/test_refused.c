@@ -34,6 +34,30 @@ static void snapshots(void) {
   EXPECT(aclrtSnapShotCallbackUnregister(ACL_RT_SNAPSHOT_UNLOCK_POST, at_stage), 207000, why);
 }
 
+static void kernels(void) {
+  const char* const why = "kernels compiled for an NPU cannot run on a CPU";
+  int object = 0;
+  void* args[1] = {&object};
+  dim3 grid = {2, 3, 4};
+  dim3 block = {32, 1, 1};
+  aclrtPlaceHolderInfo holder = {0, 0};
+  if (sizeof(dim3) != 12 || grid.x != 2 || grid.y != 3 || grid.z != 4) ++failures;
+  EXPECT(aclrtLaunchSIMTKernelWithArgsArray(&object, grid, block, 64, NULL, NULL, args), 200001,
+         why);
+  EXPECT(aclrtLaunchSIMTKernelWithArgsArray(NULL, grid, block, 64, NULL, NULL, args), 100000,
+         "func must not be NULL");
+  EXPECT(aclrtLaunchSIMTKernelWithHostArgs(&object, grid, block, 0, NULL, NULL, &object,
+                                           sizeof object, &holder, 1),
+         200001, why);
+  EXPECT(aclrtLaunchSIMTKernelWithHostArgs(NULL, grid, block, 0, NULL, NULL, NULL, 0, NULL, 0),
+         100000, "func must not be NULL");
+#ifdef __cplusplus
+  constexpr dim3 line(7);
+  static_assert(line.x == 7 && line.y == 1 && line.z == 1, "what is left out is 1");
+  EXPECT(aclrtLaunchSIMTKernelWithArgsArray(&object, 8, dim3(), 0, NULL, NULL, args), 200001, why);
+#endif
+}
+
 static void rank_tables(void) {
   int object = 0;
   HcclComm comm = &object;
@@ -74,6 +98,7 @@ static void communicators(void) {
 
 int main(void) {
   snapshots();
+  kernels();
   rank_tables();
   communicators();
   return failures == 0 ? 0 : 1;

@@ -52,6 +52,46 @@ void refuse_the_end_of_memory() {
   CHECK_EQ(aclDestroyScalar(negative_slope), 0);
 }
 
+// Says which bytes each tensor spans and how many acl has allocated there, if it has, whether phase
+// 1 finds the overlap or phase 2 at addresses set since.
+void refuse_an_overlap() {
+  const int64_t shape[] = {8};
+  void* memory = nullptr;
+  CHECK_EQ(aclrtMalloc(&memory, 40, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  auto* bytes = static_cast<char*>(memory);
+  const auto make = [&](void* data, int64_t offset) {
+    const int64_t storage[] = {8 + offset}, strides[] = {1};
+    return aclCreateTensor(shape, 1, ACL_FLOAT, strides, offset, ACL_FORMAT_ND, storage, 1, data);
+  };
+  const auto at = [](const void* address) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", address);
+    return std::string(text);
+  };
+  aclTensor *self = make(memory, 0), *out = make(memory, 1), *apart = make(values, 0);
+  float slope = 0.5f;
+  aclScalar* negative_slope = aclCreateScalar(&slope, ACL_FLOAT);
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  const std::string must =
+      "aclnnLeakyRelu: out must be the same view as self or share no memory with it, but overlaps "
+      "it";
+  CHECK_FAILS(aclnnLeakyReluGetWorkspaceSize(self, negative_slope, out, &size, &executor), 161002,
+              must + ": out spans bytes 4 to 36 from " + at(memory) +
+                  ", where 40 are allocated; self spans bytes 0 to 32 from " + at(memory) +
+                  ", where 40 are allocated");
+  CHECK_EQ(aclnnLeakyReluGetWorkspaceSize(self, negative_slope, apart, &size, &executor), 0);
+  CHECK_EQ(aclSetOutputTensorAddr(executor, 0, apart, bytes + 16), 0);
+  CHECK_FAILS(aclnnLeakyRelu(nullptr, size, executor, nullptr), 161002,
+              must + " at the addresses set: out spans bytes 0 to 32 from " + at(bytes + 16) +
+                  ", where 24 are allocated; self spans bytes 0 to 32 from " + at(memory) +
+                  ", where 40 are allocated");
+  CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
+  for (aclTensor* tensor : {self, out, apart}) CHECK_EQ(aclDestroyTensor(tensor), 0);
+  CHECK_EQ(aclDestroyScalar(negative_slope), 0);
+  CHECK_EQ(aclrtFree(memory), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -63,6 +103,7 @@ int main() {
     refuse({2, 2}, {far, far}, far, {8});
   }
   refuse_the_end_of_memory();
+  refuse_an_overlap();
   CHECK_EQ(aclrtResetDevice(0), 0);
   return check_result();
 }

@@ -161,6 +161,18 @@ CASES = {
         "refused: aclrtSetDevice returned 107001: deviceId must be",
     ],
 }
+SPANS = (
+    r": out spans bytes 0 to 400000 from 0x\.\.\., where 4000 are allocated; "
+    r"self spans bytes 0 to 400000 from 0x\.\.\., where 400000 are allocated\."
+)
+CASES["output_allocated_too_small"] = [
+    "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must be the same view as self "
+    "or share no memory with it, but overlaps it" + SPANS
+]
+CASES["set_output_allocated_too_small"] = [
+    "view_outside_allocation: aclnnLeakyRelu got out, whose view spans bytes 0 to 400000 from "
+    r"0x\.\.\., but the allocation there has 4000 bytes left\."
+]
 # What is reported under them.
 CONSEQUENCES = {
     "refused_shape": ["refused: aclnnLeakyRelu returned 161001: executor must not be NULL"],
@@ -176,7 +188,7 @@ CONSEQUENCES = {
 }
 
 
-SOURCES = ("check_mode_cases.cpp", "check_mode_device_cases.cpp", "check_mode_order_cases.cpp")
+SOURCES = tuple(f"check_mode_{part}cases.cpp" for part in ("", "device_", "order_", "overlap_"))
 
 
 @pytest.fixture

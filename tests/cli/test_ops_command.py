@@ -56,6 +56,11 @@ def test_functions_of_the_runtime(capsys):
     assert found["header"] == "aclnn/acl_meta.h"
     assert found["prototype"].startswith("aclTensor* aclCreateTensor(const int64_t* viewDims,")
     assert found["about"]
+    section = shown(capsys, "aclCreateTensor")
+    assert section.startswith(f"## aclCreateTensor\n\nOf the runtime. {found['about']}\n\n```c\n")
+    assert '#include "aclnn/acl_meta.h"\naclTensor* aclCreateTensor(const int64_t* ' in section
+    assert section.endswith("void* tensorData);\n```\n")
+    assert " ".join(section.split()).count(found["prototype"] + ";") == 1
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,7 @@ constexpr Function kFunctions[] = {
     HANDLES(aclrtBinaryGetFunction),
     HANDLES(aclrtBinaryUnLoad),
     HANDLES(aclrtLaunchKernel),
+    HANDLES(aclrtLaunchSIMTKernelWithArgsArray),
     HANDLES(aclrtFunctionGetParamCount),
     HANDLES(aclrtSnapShotProcessBackup),
     HANDLES(aclrtSnapShotCallbackRegister),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hand-written C headers declare: functions, enumerations, structures, callbacks."""
+"""What the hand-written C headers declare: functions (rows/headers.py), enumerations, structures,
+callbacks."""
 
 from __future__ import annotations
 
@@ -7,10 +8,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from rows import ROOT
+from rows import ROOT, load
 
-INCLUDE = ROOT / "include"
-PROTOTYPE = re.compile(r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+([^;{}]*?)\b(\w+)\(([^;]*)\);", re.M)
+headers = load("rows.headers")
 ENUM = re.compile(r"typedef enum \{([^}]*)\} (\w+);")
 RECORD = re.compile(r"^\} (\w+);", re.M)
 CALLBACK = re.compile(r"typedef [^;(]*\(\*(\w+)\)\(")
@@ -74,20 +74,17 @@ def function(result: str, name: str, parameters: str) -> Function:
 @cache
 def texts() -> dict[str, str]:
     """The headers by their path below include/."""
-    return {
-        str(path.relative_to(INCLUDE)): path.read_text(encoding="utf-8")
-        for path in sorted(INCLUDE.rglob("*.h"))
-    }
+    return headers.texts(ROOT / "include")
 
 
 @cache
 def declared(beginning: str = "") -> tuple[Function, ...]:
     """The functions of the headers whose path begins so."""
     return tuple(
-        function(*match)
+        function(own.result, own.name, own.parameters)
         for path, text in texts().items()
         if path.startswith(beginning)
-        for match in PROTOTYPE.findall(text)
+        for own in headers.declarations(path, text)
     )
 
 

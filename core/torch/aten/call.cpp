@@ -20,12 +20,6 @@ template <class T>
                 {Reason::dead_handle, object_kind<T>()});
 }
 
-const aclScalar& alive(const Parameter& parameter, const void* handle) {
-  const aclScalar* found = scalars().find(handle);
-  if (found != nullptr) return *found;
-  refuse_handle<aclScalar>(parameter, handle);
-}
-
 Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
@@ -91,6 +85,12 @@ at::Scalar number(const Parameter& parameter, const Scalar& scalar) {
   throw Refusal(c10::str(parameter.name, " has aclDataType ", static_cast<int>(scalar.dtype),
                          ", which has no torch dtype"),
                 Reason::wrong_dtype);
+}
+
+at::Scalar number(const Parameter& parameter, const void* handle) {
+  const HandlePool<aclScalar>::Pin scalar(scalars(), handle);
+  if (!scalar) refuse_handle<aclScalar>(parameter, handle);
+  return number(parameter, *scalar);
 }
 
 // Calls make(list), which another thread may destroy at any other time.
@@ -212,7 +212,7 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
     case Kind::tensors:
       return with_list(tensor_lists(), parameter, handle,
                        [&](const auto& list) { return list_of_tensors(parameter, list); });
-    case Kind::scalar: return number(parameter, alive(parameter, handle));
+    case Kind::scalar: return number(parameter, handle);
     case Kind::ints:
       return with_list(int_arrays(), parameter, handle,
                        [&](const auto& list) { return numbers(parameter, list); });
@@ -224,8 +224,7 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
     case Kind::scalars:
       return with_list(scalar_lists(), parameter, handle, [&](const aclScalarList& list) -> IValue {
         auto made = c10::impl::GenericList(c10::NumberType::get());
-        for (const aclScalar* scalar : list)
-          made.push_back(number(parameter, alive(parameter, scalar)));
+        for (const aclScalar* scalar : list) made.push_back(number(parameter, scalar));
         return made;
       });
     default: throw Refusal("internal error: unknown kind of argument", Reason::internal);

@@ -8,7 +8,6 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable
-from dataclasses import asdict
 
 from ..aten import catalogue as aten
 from ..aten.prototypes import functions as aten_functions
@@ -29,7 +28,6 @@ from ..rows.catalogue import (
 from ..rows.schema import Op, Parameter
 from ..rows.table import ANY, OPS, PRODUCTS
 from . import runtime_functions
-from .runtime_functions import RuntimeFunction
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -133,18 +131,14 @@ def nearest_function(name: str) -> str | None:
     return runtime or operator if not name.startswith("aclnn") else operator or runtime
 
 
-def show_runtime_function(
-    function: RuntimeFunction, arguments: argparse.Namespace, paint: Paint
-) -> None:
+def show_runtime_function(name: str, arguments: argparse.Namespace, paint: Paint) -> None:
+    own = runtime_functions.functions()[name]
     if arguments.json:
-        print(json.dumps(asdict(function), indent=2))
-        return
-    print(f"{paint(function.name, 'bold', 'cyan')}, of the runtime\n")
-    if function.about:
-        print(textwrap.fill(function.about, 92) + "\n")
-    print(f'    #include "{function.header}"')
-    print(textwrap.fill(function.prototype, 92, initial_indent=" " * 4, subsequent_indent=" " * 8))
-    print("\nWhat it does here:  openaclnn docs runtime")
+        print(runtime_functions.as_json(own))
+    elif arguments.markdown:
+        print(runtime_functions.section(own), end="")
+    else:
+        runtime_functions.show(own, paint)
 
 
 def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
@@ -156,7 +150,7 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         if op is None and aten.find(arguments.name) is not None:
             return show_aten_ops(arguments, paint)
         if op is None and arguments.name in runtime_functions.functions():
-            show_runtime_function(runtime_functions.functions()[arguments.name], arguments, paint)
+            show_runtime_function(arguments.name, arguments, paint)
             return 0
         if op is None:
             meant = nearest_function(arguments.name)

@@ -4,45 +4,55 @@
 from __future__ import annotations
 
 import difflib
-import re
-from dataclasses import dataclass
+import json
+import textwrap
 from functools import cache
 
+from ..report.text_table import Paint
+from ..rows.headers import Declaration, declarations, texts
 from ..settings import home
-
-_DECLARATION = re.compile(
-    r"(?P<about>(?:^// .*\n)*)"
-    r"^(?:(?:ACL_FUNC_VISIBILITY|extern|[A-Z_]+_API)\s+)*(?P<type>(?:const )?\w[\w ]*?[ *\n]+)"
-    r"(?P<name>[A-Za-z]\w+)\((?P<parameters>[^;{}]*)\);",
-    re.MULTILINE,
-)
-
-
-@dataclass(frozen=True)
-class RuntimeFunction:
-    name: str
-    header: str  # what a program includes
-    prototype: str
-    about: str  # the comment directly above it; may be empty
 
 
 @cache
-def functions() -> dict[str, RuntimeFunction]:
-    include = home() / "include"
-    found: dict[str, RuntimeFunction] = {}
-    folders = (include / name for name in ("acl", "aclnn", "hccl"))
-    for path in sorted(header for folder in folders for header in folder.rglob("*.h")):
-        header = str(path.relative_to(include))
-        if header.startswith("acl/rt/"):
-            header = "acl/acl_rt.h"  # which includes its parts
-        for match in _DECLARATION.finditer(path.read_text(encoding="utf-8")):
-            name = match["name"]
-            words = " ".join(f"{match['type']}{name}({match['parameters']})".split())
-            about = match["about"].replace("// ", "").replace("\n", " ").strip()
-            found.setdefault(name, RuntimeFunction(name, header, words, about))
-    return found
+def functions() -> dict[str, Declaration]:
+    return {
+        own.name: own
+        for path, text in texts(home() / "include").items()
+        if path.startswith(("acl/", "aclnn/", "hccl/"))
+        for own in declarations(path, text)
+    }
 
 
 def nearest(name: str) -> str | None:
     near = difflib.get_close_matches(name, functions(), 1, 0.8)
     return near[0] if near else None
+
+
+def as_json(own: Declaration) -> str:
+    data = {
+        "name": own.name,
+        "header": own.header,
+        "prototype": own.prototype,
+        "about": own.about,
+    }
+    return json.dumps(data, indent=2)
+
+
+def _wrapped(own: Declaration) -> str:
+    return textwrap.fill(own.prototype, 92, subsequent_indent="    ")
+
+
+def section(own: Declaration) -> str:
+    """As Markdown."""
+    about = f"{own.about}\n\n" if own.about else ""
+    code = f'```c\n#include "{own.header}"\n{_wrapped(own)};\n```\n'
+    return f"## {own.name}\n\nOf the runtime. {about}".rstrip() + f"\n\n{code}"
+
+
+def show(own: Declaration, paint: Paint) -> None:
+    print(f"{paint(own.name, 'bold', 'cyan')}, of the runtime\n")
+    if own.about:
+        print(textwrap.fill(own.about, 92) + "\n")
+    print(f'    #include "{own.header}"')
+    print(textwrap.indent(_wrapped(own), "    "))
+    print("\nWhat it does here:  openaclnn docs runtime")

@@ -29,7 +29,7 @@ GROUPS = (
         NOT_SUPPORTED,
         "kernels compiled for an NPU cannot run on a CPU; call an aclnn function instead",
         "aclrt(Create|Destroy)Binary aclrtBinary(?!SetException).* aclrtGetFunc(?!HandleFrom).* "
-        "aclrtFunction.* aclrtLaunchKernel.* aclrtKernelArgs.* aclrtRegisterCpuFunc "
+        "aclrtFunction.* aclrtLaunch(SIMT)?Kernel.* aclrtKernelArgs.* aclrtRegisterCpuFunc "
         "aclrtGetHardwareSyncAddr aclopCreateKernel aclop(Un)?[Rr]egisterCompileFunc "
         "aclopSetKernelArgs aclopUpdateParams",
     ),
