@@ -152,7 +152,8 @@ void max_pool_by_type(Tensor x, Out y, Tensor argmax, Ints ksize, Ints strides, 
 void max_pool_grad_by_type(Tensor x, Tensor gradient, Tensor, Out y, Ints ksize, Ints strides,
                            Ints pads, Ints dilation, bool ceil_mode) {
   const Ints k = middle(ksize, "ksize", 1), s = middle(strides, "strides", 1);
-  const Ints p = middle(pads, "pads", 1), d = middle(dilation, "dilation", 1);
+  const Ints p = middle(pads, "pads", 1);
+  const Ints d = dilation.empty() ? Ints{1, 1} : middle(dilation, "dilation", 1);
   const Tensor places = std::get<1>(at::max_pool2d_with_indices(x, k, s, p, d, ceil_mode));
   y = at::max_pool2d_with_indices_backward(gradient, x, k, s, p, d, ceil_mode, places);
 }

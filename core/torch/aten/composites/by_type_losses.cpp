@@ -116,12 +116,27 @@ void log_sigmoid_grad_by_type(Tensor gradient, Tensor x, Out out) {
   out = at_least_float(gradient) * at::sigmoid(-at_least_float(x));
 }
 
-void prelu_by_type(Tensor x, Tensor weight, Out out) { out = at::where(x > 0, x, x * weight); }
+// One dim: a weight for each channel, which is dim 1 of x.
+Tensor slopes(const Tensor& weight, const Tensor& x) {
+  check_given(x, "x");
+  check_given(weight, "weight");
+  if (weight.dim() != 1 || x.dim() < 2) return weight;
+  Ints shape(static_cast<size_t>(x.dim()), 1);
+  shape[1] = weight.size(0);
+  return weight.reshape(shape);
+}
+
+void prelu_by_type(Tensor x, Tensor weight, Out out) {
+  out = at::where(x > 0, x, x * slopes(weight, x));
+}
 
 void prelu_grad_by_type(Tensor gradient, Tensor x, Tensor weight, Out dx, Out da) {
-  const Tensor g = at_least_float(gradient), v = at_least_float(x), w = at_least_float(weight);
+  const Tensor g = at_least_float(gradient), v = at_least_float(x);
+  const Tensor w = at_least_float(slopes(weight, x));
   dx = at::where(v > 0, g, g * w);
-  da = at::where(v > 0, at::zeros({}, v.options()), g * v).sum_to_size(weight.sizes());
+  da = at::where(v > 0, at::zeros({}, v.options()), g * v)
+           .sum_to_size(w.sizes())
+           .reshape(da.tensor().sizes());
 }
 
 }  // namespace
