@@ -9,17 +9,19 @@ import acl
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.npu.device.typed_calls import check, execute, ints, numbers
+from tests.npu.device.typed_calls import (
+    check,
+    check_compiled,
+    execute,
+    gradients,
+    ints,
+    numbers,
+)
 
 X, DY = numbers(2, 3, 6, 4), numbers(2, 3, 6, 4, seed=8)
 SCALE, OFFSET, MEAN = numbers(3, seed=1), numbers(3, seed=2), numbers(3, seed=3)
 VARIANCE = numbers(3, seed=4).abs() + 0.5
 EPS = {"epsilon": 1e-3}
-
-
-def gradients(function, given, dy):
-    leaves = [t.clone().requires_grad_() for t in given]
-    return torch.autograd.grad(function(*leaves), leaves, dy)
 
 
 # ---- batch norm: the sums, what is normalised, and the gradient in the same two halves ----
@@ -269,21 +271,7 @@ SENT = {
 @pytest.mark.parametrize("name", SENT)
 def test_what_compiled_operators_send(name):
     """Result and gradient, without a type that is refused."""
-    want_x = X.clone().requires_grad_()
-    want = SENT[name](want_x)
-    dy = torch.randn(want.shape, generator=torch.Generator().manual_seed(11))
-    want.backward(dy)
-    torch.npu.set_compile_mode(jit_compile=True)
-    try:
-        x = X.npu().requires_grad_()
-        got = SENT[name](x)
-        with torch.autograd.set_multithreading_enabled(False):  # the mode is the thread's
-            got.backward(dy.npu())
-        torch.npu.synchronize()
-    finally:
-        torch.npu.set_compile_mode(jit_compile=False)
-    torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(x.grad.cpu(), want_x.grad, rtol=1e-4, atol=1e-5)
+    check_compiled(SENT[name], X)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,30 @@ void bn_infer_grad(Tensor gradient, Tensor scale, Tensor variance, Out x_backpro
       c.x * c.spread(scale, "scale") * (c.spread(variance, "batch_variance") + epsilon).rsqrt();
 }
 
+// ---- layer norm ----
+
+// The forward pass gives the variance, and no epsilon comes with it: that of torch's default.
+void layer_norm_grad_by_type(Tensor gradient, Tensor x, Tensor variance, Tensor mean, Tensor gamma,
+                             Out pd_x, Out pd_gamma, Out pd_beta) {
+  constexpr double kEpsilon = 1e-5;
+  check_shape(gradient, "dy", x.sizes());
+  const Ints shape = reduced_shape(x, gamma);
+  for (const auto& [statistic, name] : {std::pair(variance, "variance"), std::pair(mean, "mean")}) {
+    check_given(statistic, name);
+    require_shape(statistic.numel() == c10::multiply_integers(shape), name,
+                  " must have an element for each row of x, but has shape ", statistic.sizes());
+  }
+  const Tensor g = at_least_float(gamma);
+  const auto [dx, dgamma, dbeta] =
+      at::native_layer_norm_backward(at_least_float(gradient), at_least_float(x), gamma.sizes(),
+                                     at_least_float(mean).reshape(shape),
+                                     (at_least_float(variance) + kEpsilon).rsqrt().reshape(shape),
+                                     g, at::zeros_like(g), {true, true, true});
+  pd_x = dx;
+  pd_gamma = dgamma;
+  pd_beta = dbeta;
+}
+
 // ---- pooling: lists have a number for each of the four dims of x ----
 
 Ints middle(const Ints& list, const char* name, size_t first) {
@@ -215,6 +239,7 @@ const Composite by_type_layer_composites[] = {
     ENTRY(bn_reduce_grad),
     ENTRY(bn_infer),
     ENTRY(bn_infer_grad),
+    ENTRY(layer_norm_grad_by_type),
     ENTRY(avg_pool_by_type),
     ENTRY(avg_pool_grad_by_type),
     ENTRY(max_pool_by_type),
