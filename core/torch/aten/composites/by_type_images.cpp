@@ -210,16 +210,18 @@ void avg_pool3d_by_type(Tensor x, Out y, Ints ksize, Ints strides, Ints pads, bo
                      Ints{pads[0], pads[2], pads[4]}, ceil_mode, include, unless_zero(divide));
 }
 
-// pads are those of height, width and depth here.
+// pads are those of height, width and depth here. ATen trusts the shape of the gradient.
 void avg_pool3d_grad_by_type(Tensor shape, Tensor gradient, Out y, Ints ksize, Ints strides,
                              Ints pads, bool ceil_mode, bool include, std::optional<int64_t> divide,
                              Text format) {
   check_volume(format, pads);
   check_shape(y.tensor(), "y", numbers_in(shape, "orig_input_shape"));
+  const Ints k = of_volume(ksize, "ksize"), s = of_volume(strides, "strides");
+  const Ints p{pads[4], pads[0], pads[2]};
   const Tensor g = at_least_float(gradient);
-  y = at::avg_pool3d_backward(g, at::empty(y.tensor().sizes(), g.options()),
-                              of_volume(ksize, "ksize"), of_volume(strides, "strides"),
-                              Ints{pads[4], pads[0], pads[2]}, ceil_mode, include,
+  const Tensor like = at::empty(y.tensor().sizes(), g.options().device(at::kMeta));
+  check_shape(gradient, "grads", at::avg_pool3d(like, k, s, p, ceil_mode).sizes());
+  y = at::avg_pool3d_backward(g, at::empty(like.sizes(), g.options()), k, s, p, ceil_mode, include,
                               unless_zero(divide));
 }
 
