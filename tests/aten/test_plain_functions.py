@@ -343,3 +343,34 @@ def test_dropout_keeps_what_its_mask_says_and_its_gradient_too():
     assert torch.equal(y, expected)
     (back,) = call("aclnnDropoutBackward", x, mask, 1 / 0.75, torch.empty_like(x))
     assert torch.equal(back, expected)
+
+
+KL = {"same": ((4, 3), (4, 3)), "row": ((4, 3), (3,)), "self": ((3,), (4, 3))}
+
+
+@pytest.mark.parametrize("logs", [False, True])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", KL)
+def test_gradients_of_kl_are_those_of_atens_loss(name, reduction, logs):
+    """By both arguments, with targets that are no probabilities, and broadcast."""
+    shape, of_target = KL[name]
+    x, t = torch.randn(shape), torch.randn(of_target)
+    t.flatten()[0] = 0
+
+    def loss(x, t):
+        return torch.nn.functional.kl_div(x, t, reduction=reduction, log_target=logs)
+
+    number = ("none", "mean", "sum").index(reduction)
+    dy = torch.randn((4, 3) if reduction == "none" else ())
+    dx, dt = by_autograd(loss, dy.double(), x.double(), t.double())
+    for back, right in (("KlDivBackward", dx), ("KlDivTargetBackward", dt)):
+        (got,) = call(f"aclnn{back}", dy, x, t, number, logs, torch.empty(right.shape))
+        assert torch.allclose(got.double(), right, 1e-5, 1e-6, equal_nan=True), back
+    assert logs or dt.isnan().sum() > 0
+
+
+def test_the_gradient_of_kl_by_the_batch():
+    x, t = torch.randn(4, 3), torch.rand(3)
+    dy = torch.tensor(1.5)
+    (got,) = call("aclnnKlDivBackward", dy, x, t, 3, False, torch.empty(4, 3))
+    assert torch.allclose(got, (-t * dy / 4).expand(4, 3))

@@ -110,7 +110,8 @@ void check_values(const Call& call, const Parameter& parameter, const Tensor& in
   Tensor wrong = (indices < 0).logical_or_(indices >= bound);
   if (parameter.limits.ignored >= 0) {
     const IValue& ignored = call.values[static_cast<size_t>(parameter.limits.ignored)];
-    wrong.logical_and_(indices != ignored.toInt());
+    // An attribute that is absent is torch's default.
+    wrong.logical_and_(indices != (ignored.isNone() ? -100 : ignored.toInt()));
   }
   if (!wrong.any().item().toBool()) return;
   std::ostringstream text;

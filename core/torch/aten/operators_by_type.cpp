@@ -32,6 +32,8 @@ IValue attribute(const TypedCall& call, const Parameter& parameter) {
     if (parameter.kind == Kind::text) return std::string(a.text);
     if (parameter.kind == Kind::ints)
       return c10::List<int64_t>(at::ArrayRef<int64_t>(a.integers, a.count));
+    if (parameter.kind == Kind::floats)
+      return c10::List<double>(at::ArrayRef<double>(a.reals, a.count));
     if (a.count != 1)
       throw Refusal(std::string(a.name) + " must be one number, but got " +
                     std::to_string(a.count));

@@ -13,6 +13,9 @@ from tests.npu.device import (
     test_types,
     test_types_boxes,
     test_types_dims,
+    test_types_images,
+    test_types_norms,
+    test_types_random,
     test_types_training,
 )
 from tests.npu.device.typed_calls import check, execute, ints, numbers
@@ -232,7 +235,9 @@ SENT = {"CdistGrad", "DynamicRNN", "DynamicRNNGrad", "DynamicRNNV2", "DynamicRNN
 
 
 def test_every_type_has_a_case():
-    modules = (test_types, test_types_boxes, test_types_dims, test_types_training)
+    modules = (test_types, test_types_boxes, test_types_dims, test_types_images, test_types_norms,
+               test_types_training)  # fmt: skip
     tables = (*(module.CASES for module in modules), CASES)
     tested = {name for table in tables for name, *_ in table} | {"DropOutGenMaskV3"}
+    tested |= test_types_random.DIRECT
     assert {row.name for row in rows() if row.is_type} - tested - SENT == set()

@@ -9,17 +9,19 @@ import acl
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.npu.device.typed_calls import check, execute, ints, numbers
+from tests.npu.device.typed_calls import (
+    check,
+    check_compiled,
+    execute,
+    gradients,
+    ints,
+    numbers,
+)
 
 X, DY = numbers(2, 3, 6, 4), numbers(2, 3, 6, 4, seed=8)
 SCALE, OFFSET, MEAN = numbers(3, seed=1), numbers(3, seed=2), numbers(3, seed=3)
 VARIANCE = numbers(3, seed=4).abs() + 0.5
 EPS = {"epsilon": 1e-3}
-
-
-def gradients(function, given, dy):
-    leaves = [t.clone().requires_grad_() for t in given]
-    return torch.autograd.grad(function(*leaves), leaves, dy)
 
 
 # ---- batch norm: the sums, what is normalised, and the gradient in the same two halves ----
@@ -77,7 +79,10 @@ def pooling():
     y, mask = highest(X), torch.zeros(2, 3, 6, 32, dtype=torch.uint8)
     dy = numbers(*y.shape, seed=5)
     yield "MaxPoolWithArgmaxV1", [X], form, [y, mask]
-    yield "MaxPoolGradWithArgmaxV1", [X, dy, mask], form, list(gradients(highest, (X,), dy))
+    dx = list(gradients(highest, (X,), dy))
+    yield "MaxPoolGradWithArgmaxV1", [X, dy, mask], form, dx
+    plain = {name: value for name, value in form.items() if name != "dilation"}
+    yield "MaxPoolGradWithArgmaxV1", [X, dy, mask], plain, dx
 
     def adaptive(x):
         return F.adaptive_avg_pool2d(x, (4, 3))
@@ -120,13 +125,14 @@ def activations():
     yield from both("SoftplusV2", lambda x: F.softplus(x, 2, 3), soft)
     dy = numbers(2, 3, 3, 4)
     yield "GLUGrad", [dy, X], {"dim": 2}, list(gradients(lambda x: F.glu(x, 2), (X,), dy))
-    weight = SCALE.reshape(1, 3, 1, 1)
-
-    def prelu(x, w):
-        return torch.where(x > 0, x, x * w)
-
-    yield "PRelu", [X, weight], {}, [prelu(X, weight)]
-    yield "PReluGrad", [DY, X, weight], {}, list(gradients(prelu, (X, weight), DY))
+    for w in (SCALE, SCALE[:1]):
+        dx, da = gradients(F.prelu, (X, w), DY)
+        for weight in (w, w.reshape(1, -1, 1, 1)):
+            yield "PRelu", [X, weight], {}, [F.prelu(X, w)]
+            yield "PReluGrad", [DY, X, weight], {}, [dx, da.reshape(weight.shape)]
+    for axis in (1, -1):
+        (dx,) = gradients(lambda x, a=axis: F.log_softmax(x, a), (X,), DY)
+        yield "LogSoftmaxGrad", [DY, F.log_softmax(X, axis)], {"axis": [axis]}, [dx]
 
 
 # ---- losses ----
@@ -237,6 +243,7 @@ SENT = {
     "batch norm": lambda x: F.batch_norm(x, None, None, x.new_ones(3), x.new_zeros(3), True),
     "batch norm in use": lambda x: F.batch_norm(x, x.new_ones(3), x.new_ones(3)),
     "average pool": lambda x: F.avg_pool2d(x, 2),
+    "maximum pool": lambda x: F.max_pool2d(x, 2),
     "adaptive pool": lambda x: F.adaptive_avg_pool2d(x, 2),
     "deviation": lambda x: x.std(),
     "variance": lambda x: x.var((0, 1)),
@@ -246,6 +253,8 @@ SENT = {
     "binary": lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().sigmoid() * 0.5),
     "logits": lambda x: F.binary_cross_entropy_with_logits(x, x.detach().sigmoid() * 0.5),
     "glu": lambda x: F.glu(x, 2),
+    "prelu": lambda x: F.prelu(x, SCALE.to(x.device)),
+    "logs": lambda x: F.log_softmax(x, 1),
     "relu6": F.relu6,
     **{
         f.__name__: lambda x, f=f: f(x, x.detach() * 0.5 + 0.25)
@@ -262,21 +271,7 @@ SENT = {
 @pytest.mark.parametrize("name", SENT)
 def test_what_compiled_operators_send(name):
     """Result and gradient, without a type that is refused."""
-    want_x = X.clone().requires_grad_()
-    want = SENT[name](want_x)
-    dy = torch.randn(want.shape, generator=torch.Generator().manual_seed(11))
-    want.backward(dy)
-    torch.npu.set_compile_mode(jit_compile=True)
-    try:
-        x = X.npu().requires_grad_()
-        got = SENT[name](x)
-        with torch.autograd.set_multithreading_enabled(False):  # the mode is the thread's
-            got.backward(dy.npu())
-        torch.npu.synchronize()
-    finally:
-        torch.npu.set_compile_mode(jit_compile=False)
-    torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(x.grad.cpu(), want_x.grad, rtol=1e-4, atol=1e-5)
+    check_compiled(SENT[name], X)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,16 @@ import acl
 import torch
 
 DTYPES = {torch.float: 0, torch.half: 1, torch.int32: 3, torch.uint8: 4,
-          torch.int64: 9, torch.bool: 12}  # fmt: skip
+          torch.int64: 9, torch.uint64: 10, torch.bool: 12}  # fmt: skip
 ND, UNDEFINED = 2, -1
 
 
 def attributes(values):
     made = acl.op.create_attr()
     for name, value in values.items():
-        kinds = {bool: "bool", int: "int", float: "float", str: "string", list: "list_int"}
-        assert getattr(acl.op, f"set_attr_{kinds[type(value)]}")(made, name, value) == 0
+        kinds = {bool: "bool", int: "int", float: "float", str: "string"}
+        kind = f"list_{kinds[type(value[0])]}" if isinstance(value, list) else kinds[type(value)]
+        assert getattr(acl.op, f"set_attr_{kind}")(made, name, value) == 0
     return made
 
 
@@ -51,7 +52,43 @@ def ints(*values):
 
 
 def numbers(*shape, seed=7):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def gradients(function, given, dy):
+    """Of what `function` gives for `given`, by autograd."""
+    leaves = [t.clone().requires_grad_() for t in given]
+    return list(torch.autograd.grad(function(*leaves), leaves, dy))
+
+
+def compiled(function, *given):
+    """What function gives on the device, and the gradients of given, as operators by type."""
+    torch.npu.set_compile_mode(jit_compile=True)
+    try:
+        leaves = [t.npu().requires_grad_(t.is_floating_point()) for t in given]
+        y = function(*leaves)
+        found = [y.detach()]
+        if y.requires_grad:
+            dy = numbers(*y.shape, seed=11).to(y)
+            with torch.autograd.set_multithreading_enabled(False):  # the mode is the thread's
+                y.backward(dy)
+            found += [t.grad for t in leaves if t.grad is not None]
+        torch.npu.synchronize()
+    finally:
+        torch.npu.set_compile_mode(jit_compile=False)
+    return [t.cpu() for t in found]
+
+
+def check_compiled(function, *given):
+    """The same on the CPU, result and gradients."""
+    leaves = [t.clone().requires_grad_(t.is_floating_point()) for t in given]
+    y = function(*leaves)
+    right = [y.detach()]
+    if y.requires_grad:
+        y.backward(numbers(*y.shape, seed=11).to(y))
+        right += [t.grad for t in leaves if t.grad is not None]
+    for found, expected in zip(compiled(function, *given), right, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def check(case):

@@ -34,35 +34,6 @@ void slice_by_type(Tensor x, Tensor offsets, Tensor size, Out out) {
   out = y;
 }
 
-// paddings has a pair for each dim, from the first on.
-Tensor padded(const Tensor& x, const Tensor& paddings, const at::Scalar& value) {
-  const Ints pairs = numbers_in(paddings, "paddings");
-  require(pairs.size() == 2 * static_cast<size_t>(x.dim()),
-          "paddings must have a pair for each dim of x, whose shape is ", x.sizes(), ", but has ",
-          pairs.size(), " numbers");
-  Ints last_first;
-  for (size_t i = pairs.size(); i > 0; i -= 2) {
-    last_first.insert(last_first.end(), {pairs[i - 2], pairs[i - 1]});
-  }
-  return at::constant_pad_nd(x, last_first, value);
-}
-
-void pad_by_type(Tensor x, Tensor paddings, Out out) { out = padded(x, paddings, 0); }
-
-void pad_v3(Tensor x, Tensor paddings, Tensor constant_values, Text mode, bool paddings_contiguous,
-            Out out) {
-  require(mode == "constant", "mode must be constant, but is ", mode);
-  require(paddings_contiguous, "paddings_contiguous must be true");
-  if (!constant_values.defined()) {
-    out = padded(x, paddings, 0);
-  } else {
-    need_data(constant_values);
-    require(constant_values.numel() == 1, "constant_values must have one element, but has ",
-            constant_values.numel());
-    out = padded(x, paddings, constant_values.item());
-  }
-}
-
 // ---- products ----
 
 void matmul_by_type(Tensor x1, Tensor x2, Tensor bias, bool transpose_x1, bool transpose_x2,
@@ -183,26 +154,12 @@ void no_overflow_at(Tensor, Out out) { no_overflow(out); }
 }  // namespace
 
 const Composite by_type_composites[] = {
-    ENTRY(transpose_by_type),
-    ENTRY(broadcast_by_type),
-    ENTRY(slice_by_type),
-    ENTRY(pad_by_type),
-    ENTRY(pad_v3),
-    ENTRY(matmul_by_type),
-    ENTRY(batch_matmul_by_type),
-    ENTRY(arg_max_with_value),
-    ENTRY(arg_min_with_value),
-    ENTRY(softmax_by_type),
-    ENTRY(log_softmax_by_type),
-    ENTRY(layer_norm_v3),
-    ENTRY(sort_by_type),
-    ENTRY(sort_v2),
-    ENTRY(masked_fill_range),
-    ENTRY(log_by_type),
-    ENTRY(swish_by_type),
-    ENTRY(no_overflow),
-    ENTRY(no_overflow_at),
-    {},
+    ENTRY(transpose_by_type),  ENTRY(broadcast_by_type),    ENTRY(slice_by_type),
+    ENTRY(matmul_by_type),     ENTRY(batch_matmul_by_type), ENTRY(arg_max_with_value),
+    ENTRY(arg_min_with_value), ENTRY(softmax_by_type),      ENTRY(log_softmax_by_type),
+    ENTRY(layer_norm_v3),      ENTRY(sort_by_type),         ENTRY(sort_v2),
+    ENTRY(masked_fill_range),  ENTRY(log_by_type),          ENTRY(swish_by_type),
+    ENTRY(no_overflow),        ENTRY(no_overflow_at),       {},
 };
 
 }  // namespace openaclnn::aten

@@ -183,10 +183,22 @@ void layer_norm_by_type(Tensor x, Tensor gamma, Tensor beta, Out y, Out mean, Ou
   variance = v.reshape(variance.tensor().sizes());
 }
 
+int64_t only_one(const Ints& list, const char* name) {
+  require(list.size() == 1, name, " must have one number, but has ", list.size());
+  return list[0];
+}
+
 void softmax_grad_by_type(Tensor y, Tensor dy, Out out, Ints axes) {
-  require(axes.size() == 1, "axes must have one number, but has ", axes.size());
+  const int64_t axis = only_one(axes, "axes");
   const Tensor p = at_least_float(y), g = at_least_float(dy);
-  out = p * (g - (g * p).sum(axes, true));
+  out = p * (g - (g * p).sum(axis, true));
+}
+
+// x is the result of the forward pass.
+void log_softmax_grad_by_type(Tensor gradient, Tensor x, Out out, Ints axis) {
+  check_shape(gradient, "grad", x.sizes());
+  const Tensor g = at_least_float(gradient);
+  out = g - at_least_float(x).exp() * g.sum(only_one(axis, "axis"), true);
 }
 
 }  // namespace
@@ -220,6 +232,7 @@ const Composite by_type_dim_composites[] = {
     ENTRY(tensor_equal_by_type),
     ENTRY(layer_norm_by_type),
     ENTRY(softmax_grad_by_type),
+    ENTRY(log_softmax_grad_by_type),
     {},
 };
 

@@ -94,6 +94,30 @@ void bn_infer_grad(Tensor gradient, Tensor scale, Tensor variance, Out x_backpro
       c.x * c.spread(scale, "scale") * (c.spread(variance, "batch_variance") + epsilon).rsqrt();
 }
 
+// ---- layer norm ----
+
+// The forward pass gives the variance, and no epsilon comes with it: that of torch's default.
+void layer_norm_grad_by_type(Tensor gradient, Tensor x, Tensor variance, Tensor mean, Tensor gamma,
+                             Out pd_x, Out pd_gamma, Out pd_beta) {
+  constexpr double kEpsilon = 1e-5;
+  check_shape(gradient, "dy", x.sizes());
+  const Ints shape = reduced_shape(x, gamma);
+  for (const auto& [statistic, name] : {std::pair(variance, "variance"), std::pair(mean, "mean")}) {
+    check_given(statistic, name);
+    require_shape(statistic.numel() == c10::multiply_integers(shape), name,
+                  " must have an element for each row of x, but has shape ", statistic.sizes());
+  }
+  const Tensor g = at_least_float(gamma);
+  const auto [dx, dgamma, dbeta] =
+      at::native_layer_norm_backward(at_least_float(gradient), at_least_float(x), gamma.sizes(),
+                                     at_least_float(mean).reshape(shape),
+                                     (at_least_float(variance) + kEpsilon).rsqrt().reshape(shape),
+                                     g, at::zeros_like(g), {true, true, true});
+  pd_x = dx;
+  pd_gamma = dgamma;
+  pd_beta = dbeta;
+}
+
 // ---- pooling: lists have a number for each of the four dims of x ----
 
 Ints middle(const Ints& list, const char* name, size_t first) {
@@ -152,7 +176,8 @@ void max_pool_by_type(Tensor x, Out y, Tensor argmax, Ints ksize, Ints strides, 
 void max_pool_grad_by_type(Tensor x, Tensor gradient, Tensor, Out y, Ints ksize, Ints strides,
                            Ints pads, Ints dilation, bool ceil_mode) {
   const Ints k = middle(ksize, "ksize", 1), s = middle(strides, "strides", 1);
-  const Ints p = middle(pads, "pads", 1), d = middle(dilation, "dilation", 1);
+  const Ints p = middle(pads, "pads", 1);
+  const Ints d = dilation.empty() ? Ints{1, 1} : middle(dilation, "dilation", 1);
   const Tensor places = std::get<1>(at::max_pool2d_with_indices(x, k, s, p, d, ceil_mode));
   y = at::max_pool2d_with_indices_backward(gradient, x, k, s, p, d, ceil_mode, places);
 }
@@ -214,6 +239,7 @@ const Composite by_type_layer_composites[] = {
     ENTRY(bn_reduce_grad),
     ENTRY(bn_infer),
     ENTRY(bn_infer_grad),
+    ENTRY(layer_norm_grad_by_type),
     ENTRY(avg_pool_by_type),
     ENTRY(avg_pool_grad_by_type),
     ENTRY(max_pool_by_type),

@@ -83,6 +83,30 @@ void kl_div_by_type(Tensor x, Tensor target, Out out, Text reduction, bool log_t
   out = as_out(batch ? loss / x.size(0) : loss, out);
 }
 
+void kl_div_grad_by_type(Tensor gradient, Tensor x, Tensor target, Out out, Text reduction,
+                         bool log_target) {
+  const Tensor t = at_least_float(target);
+  const Tensor made = as_gradient(gradient, reduction) * -(log_target ? t.exp() : t);
+  if (reduction == "batchmean") {
+    require_shape(x.dim() > 0, "input must have a batch dim for batchmean");
+    out = (made / x.size(0)).expand(out.tensor().sizes());
+  } else {
+    const bool mean = reduction_of(reduction) == at::Reduction::Mean;
+    out = (mean ? made / x.numel() : made).expand(out.tensor().sizes());
+  }
+}
+
+void soft_margin_by_type(Tensor predict, Tensor label, Out out, Text reduction) {
+  out = as_out(
+      at::soft_margin_loss(at_least_float(predict), at_least_float(label), reduction_of(reduction)),
+      out);
+}
+
+void soft_margin_grad_by_type(Tensor predict, Tensor label, Tensor dout, Out out, Text reduction) {
+  out = at::soft_margin_loss_backward(as_gradient(dout, reduction), at_least_float(predict),
+                                      at_least_float(label), reduction_of(reduction));
+}
+
 void nll_loss_by_type(Tensor x, Tensor target, Tensor weight, Out out, Out total, Text reduction,
                       int64_t ignored) {
   const auto [loss, weights] = at::nll_loss_forward(
@@ -93,11 +117,11 @@ void nll_loss_by_type(Tensor x, Tensor target, Tensor weight, Out out, Out total
 }
 
 void nll_loss_grad_by_type(Tensor x, Tensor gradient, Tensor target, Tensor weight, Tensor total,
-                           Out out, Text reduction, int64_t ignored) {
-  out = at::nll_loss_backward(as_gradient(gradient, reduction), at_least_float(x),
-                              target.to(at::kLong),
-                              weight.defined() ? at_least_float(weight) : weight,
-                              reduction_of(reduction), ignored, at_least_float(total).reshape({}));
+                           Out out, Text reduction, std::optional<int64_t> ignored) {
+  out = at::nll_loss_backward(
+      as_gradient(gradient, reduction), at_least_float(x), target.to(at::kLong),
+      weight.defined() ? at_least_float(weight) : weight, reduction_of(reduction),
+      ignored.value_or(-100), at_least_float(total).reshape({}));
 }
 
 // ---- activations ----
@@ -116,36 +140,43 @@ void log_sigmoid_grad_by_type(Tensor gradient, Tensor x, Out out) {
   out = at_least_float(gradient) * at::sigmoid(-at_least_float(x));
 }
 
-void prelu_by_type(Tensor x, Tensor weight, Out out) { out = at::where(x > 0, x, x * weight); }
+// One dim: a weight for each channel, which is dim 1 of x.
+Tensor slopes(const Tensor& weight, const Tensor& x) {
+  check_given(x, "x");
+  check_given(weight, "weight");
+  if (weight.dim() != 1 || x.dim() < 2) return weight;
+  Ints shape(static_cast<size_t>(x.dim()), 1);
+  shape[1] = weight.size(0);
+  return weight.reshape(shape);
+}
+
+void prelu_by_type(Tensor x, Tensor weight, Out out) {
+  out = at::where(x > 0, x, x * slopes(weight, x));
+}
 
 void prelu_grad_by_type(Tensor gradient, Tensor x, Tensor weight, Out dx, Out da) {
-  const Tensor g = at_least_float(gradient), v = at_least_float(x), w = at_least_float(weight);
+  const Tensor g = at_least_float(gradient), v = at_least_float(x);
+  const Tensor w = at_least_float(slopes(weight, x));
   dx = at::where(v > 0, g, g * w);
-  da = at::where(v > 0, at::zeros({}, v.options()), g * v).sum_to_size(weight.sizes());
+  da = at::where(v > 0, at::zeros({}, v.options()), g * v)
+           .sum_to_size(w.sizes())
+           .reshape(da.tensor().sizes());
 }
 
 }  // namespace
 
 const Composite by_type_loss_composites[] = {
-    ENTRY(mse_loss_by_type),
-    ENTRY(mse_loss_grad_by_type),
-    ENTRY(smooth_l1_by_type),
-    ENTRY(smooth_l1_grad_by_type),
-    ENTRY(l1_grad_by_type),
-    ENTRY(bce_by_type),
-    ENTRY(bce_grad_by_type),
-    ENTRY(bce_logits_by_type),
-    ENTRY(bce_logits_grad_by_type),
-    ENTRY(kl_div_by_type),
-    ENTRY(nll_loss_by_type),
-    ENTRY(nll_loss_grad_by_type),
-    ENTRY(gelu_grad_by_type),
-    ENTRY(mish_grad_by_type),
-    ENTRY(softplus_grad_by_type),
-    ENTRY(log_sigmoid_grad_by_type),
-    ENTRY(prelu_by_type),
-    ENTRY(prelu_grad_by_type),
-    {},
+    ENTRY(mse_loss_by_type),         ENTRY(mse_loss_grad_by_type),
+    ENTRY(smooth_l1_by_type),        ENTRY(smooth_l1_grad_by_type),
+    ENTRY(l1_grad_by_type),          ENTRY(bce_by_type),
+    ENTRY(bce_grad_by_type),         ENTRY(bce_logits_by_type),
+    ENTRY(bce_logits_grad_by_type),  ENTRY(kl_div_by_type),
+    ENTRY(kl_div_grad_by_type),      ENTRY(soft_margin_by_type),
+    ENTRY(soft_margin_grad_by_type), ENTRY(nll_loss_by_type),
+    ENTRY(nll_loss_grad_by_type),    ENTRY(gelu_grad_by_type),
+    ENTRY(mish_grad_by_type),        ENTRY(softplus_grad_by_type),
+    ENTRY(log_sigmoid_grad_by_type), ENTRY(prelu_by_type),
+    ENTRY(prelu_grad_by_type),       {},
 };
 
 }  // namespace openaclnn::aten

@@ -26,6 +26,7 @@ class Out {
 
 using Ints = std::vector<int64_t>;
 using Bools = std::vector<bool>;  // as many as the row says
+using Reals = std::vector<double>;
 using Tensors = std::vector<Tensor>;
 
 // A list that may have NULL among its tensors.
@@ -97,6 +98,8 @@ T take(const Call& call, size_t i) {
     if (value.isNone()) return {};
     const auto list = value.toBoolList();
     return {list.begin(), list.end()};
+  } else if constexpr (std::is_same_v<T, Reals>) {
+    return value.isNone() ? Reals() : value.toDoubleVector();
   } else if constexpr (std::is_same_v<T, Text>) {
     return value.isNone() ? Text() : value.toStringRef();
   } else if constexpr (std::is_same_v<T, at::Scalar>) {
@@ -143,8 +146,12 @@ extern const Composite box_composites[];
 extern const Composite box_suppression_composites[];
 extern const Composite by_type_composites[];
 extern const Composite by_type_dim_composites[];
+extern const Composite by_type_image_composites[];
+extern const Composite by_type_index_composites[];
 extern const Composite by_type_layer_composites[];
 extern const Composite by_type_loss_composites[];
+extern const Composite by_type_padding_composites[];
+extern const Composite by_type_random_composites[];
 extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
 extern const Composite causal_convolution_composites[];

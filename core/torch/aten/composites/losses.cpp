@@ -26,20 +26,28 @@ void l1_loss_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduc
       reduced(gradient * at::sign(difference), difference, reduction).expand(out.tensor().sizes());
 }
 
-void kl_div_backward(Tensor gradient, Tensor, Tensor target, int64_t reduction, bool log_target,
-                     Out out) {
-  const Tensor made =
-      log_target ? -at::exp(target) * gradient : at::where(target > 0, -target * gradient, 0);
-  out = reduced(made, target, reduction).expand(out.tensor().sizes());
+// What is summed over broadcast dims, or is the same along them, in the shape of out. The mean is
+// that of the loss, to which both are broadcast.
+Tensor kl_gradient(const Tensor& made, const Tensor& self, const Tensor& target, int64_t reduction,
+                   const Out& out) {
+  const auto whole = at::infer_size(self.sizes(), target.sizes());
+  const Tensor loss = made.expand(whole);
+  return reduced(loss, loss, reduction).sum_to_size(out.tensor().sizes());
 }
 
-// The derivative of t ln t - t x by t, where t > 0; with t = exp(u), by u: e^u (u + 1 - x).
+// As ATen's kl_div: t ln t - t x, NaN where t < 0; the gradient by x is -t everywhere.
+void kl_div_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction,
+                     bool log_target, Out out) {
+  const Tensor made = gradient * -(log_target ? at::exp(target) : target);
+  out = kl_gradient(made, self, target, reduction, out);
+}
+
+// By t: ln t + 1 - x, NaN where t <= 0; with t = exp(u), by u: e^u (u + 1 - x).
 void kl_div_target_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction,
                             bool log_target, Out out) {
-  const Tensor made = log_target
-                          ? at::exp(target) * (target + 1 - self) * gradient
-                          : at::where(target > 0, (at::log(target) + 1 - self) * gradient, 0);
-  out = reduced(made, target, reduction).expand(out.tensor().sizes());
+  const Tensor by_t = log_target ? at::exp(target) * (target + 1 - self)
+                                 : at::where(target > 0, at::log(target), NAN) + 1 - self;
+  out = kl_gradient(by_t * gradient, self, target, reduction, out);
 }
 
 // x: the logits; weight w; positive weight q: ((q t + 1 - t) sigmoid(x) - q t) w.

@@ -98,6 +98,25 @@ void apply_adam_by_type(Tensor var, Tensor m, Tensor v, Tensor beta1_power, Tens
   v_out = state.v;
 }
 
+// Adam without a correction of the moments; gradients whose norm is above the greatest are scaled.
+void bert_adam(Tensor var, Tensor m, Tensor v, Tensor lr, Tensor beta1, Tensor beta2, Tensor eps,
+               Tensor gradient, Tensor max_norm, Tensor norm, Tensor decay, Tensor, Out var_out,
+               Out m_out, Out v_out, Text mode) {
+  require(mode == "adam", "adam_mode must be adam, but is ", mode);
+  check_shape(m, "m", var.sizes());
+  check_shape(v, "v", var.sizes());
+  check_shape(gradient, "grad", var.sizes());
+  const Tensor b1 = number(beta1), b2 = number(beta2), most = number(max_norm), own = number(norm);
+  const Tensor clips = (most > 0).logical_and(own > most);
+  const Tensor g = at_least_float(gradient) * at::where(clips, most / own, at::ones_like(own));
+  const Tensor mean = b1 * at_least_float(m) + (1 - b1) * g;
+  const Tensor square = b2 * at_least_float(v) + (1 - b2) * g * g;
+  const Tensor p = at_least_float(var);
+  var_out = p - number(lr) * (mean / (square.sqrt() + number(eps)) + number(decay) * p);
+  m_out = mean;
+  v_out = square;
+}
+
 // Mode 0 adds the decay to the gradient, mode 1 to the step; s is the moving average of var.
 void apply_ema_adam(Tensor gradient, Out var, Out m, Out v, Out s, Tensor step, double lr,
                     double ema, double beta1, double beta2, double eps, int64_t mode,
@@ -210,11 +229,17 @@ void silent_check_v2(Tensor value, Tensor, Tensor average, Tensor, Tensor step, 
 }  // namespace
 
 const Composite optimiser_composites[] = {
-    ENTRY(apply_adam_w),    ENTRY(apply_adam_w_by_type),
-    ENTRY(apply_adam),      ENTRY(apply_adam_by_type),
-    ENTRY(apply_ema_adam),  ENTRY(fused_adamw),
-    ENTRY(fused_sgd),       ENTRY(silent_check),
-    ENTRY(silent_check_v2), {},
+    ENTRY(apply_adam_w),
+    ENTRY(apply_adam_w_by_type),
+    ENTRY(apply_adam),
+    ENTRY(apply_adam_by_type),
+    ENTRY(bert_adam),
+    ENTRY(apply_ema_adam),
+    ENTRY(fused_adamw),
+    ENTRY(fused_sgd),
+    ENTRY(silent_check),
+    ENTRY(silent_check_v2),
+    {},
 };
 
 }  // namespace openaclnn::aten

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: aclnn passes a seed and an offset, so the same call gives the same numbers. They
-// are those of torch's CPU generator, not those of a device.
-#include <ATen/CPUGeneratorImpl.h>
-
+// Random numbers: aclnn passes a seed and an offset, so the same call gives the same numbers.
 #include "core/torch/aten/composites/bits.h"
 #include "core/torch/aten/composites/checks.h"
+#include "core/torch/aten/composites/generator.h"
 
 namespace openaclnn::aten {
 namespace {
-
-// One stream of numbers for each pair: the multipliers are those of two 64-bit linear congruential
-// generators (Knuth's MMIX).
-at::Generator generator(int64_t seed, int64_t offset) {
-  const uint64_t mixed = static_cast<uint64_t>(seed) * 6364136223846793005u +
-                         static_cast<uint64_t>(offset) * 1442695040888963407u + 1;
-  return at::make_generator<at::CPUGeneratorImpl>(mixed);
-}
 
 void inplace_normal(Tensor self, double mean, double std, int64_t seed, int64_t offset) {
   self.normal_(mean, std, generator(seed, offset));
@@ -97,18 +87,6 @@ Tensor dropped(const Tensor& x, const Tensor& bits, double p) {
 
 void dropout_gen_mask(Ints shape, double p, int64_t seed, int64_t offset, int64_t, Tensor out) {
   write_bits(shape, p, seed, offset, out);
-}
-
-// A byte for each element, 1 where it is kept.
-void dropout_gen_bytes(Tensor shape, Tensor prob, Out out, int64_t seed, int64_t seed2) {
-  const double kept = number_in<double>(prob);
-  require(kept >= 0 && kept <= 1, "prob must be in [0, 1], but is ", kept);
-  const int64_t count = count_of(numbers_in(shape, "shape"), "shape");
-  require_shape(count <= out.tensor().numel(), "y must have a byte for each of ", count,
-                " elements, but has shape ", out.tensor().sizes());
-  const Tensor bytes = at::zeros({out.tensor().numel()}, at::kByte);
-  bytes.narrow(0, 0, count).bernoulli_(kept, generator(seed, seed2));
-  out = bytes.reshape(out.tensor().sizes());
 }
 
 void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
@@ -232,7 +210,6 @@ const Composite random_composites[] = {
     ENTRY(randperm),
     ENTRY(multinomial),
     ENTRY(dropout_gen_mask),
-    ENTRY(dropout_gen_bytes),
     ENTRY(dropout_do_mask),
     ENTRY(dropout_gen_mask_v1),
     ENTRY(masked_scale),
