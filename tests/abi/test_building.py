@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.commands.cli import main
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.cli import main
 from openaclnn.commands.programs import environment
 from openaclnn.rows.libraries import LINK_LINE
 

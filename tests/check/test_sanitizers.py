@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from tests.check.check_mode import needs_compiler, openaclnn_command
 
-from openaclnn.commands.check_trace import aten_hint
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.check_trace import aten_hint
 from openaclnn.commands.programs import NOT_FOUND
 
 pytestmark = [pytest.mark.programs, needs_compiler]

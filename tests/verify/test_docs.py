@@ -11,8 +11,8 @@ import subprocess
 import pytest
 from tests.verify.test_compare_docs import CASES, PAGE, blocks
 
-from openaclnn.commands.cli import main
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.cli import main
 from openaclnn.verify.values import POINTWISE
 
 pytestmark = pytest.mark.programs

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from openaclnn.aten.prototypes import functions
-from openaclnn.commands.cli import main
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.cli import main
 from openaclnn.golden.cases import generate
 from openaclnn.golden.samples import samples
 from openaclnn.golden.values import why_not

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.commands.cli import main
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.cli import main
 from openaclnn.verify.cases import SCHEMA
 from openaclnn.verify.worker.library import Refused
 from openaclnn.verify.worker.memory import Arena

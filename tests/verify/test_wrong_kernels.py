@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from openaclnn.commands.cli import main
 from openaclnn.commands.cc import compile_command
+from openaclnn.commands.cli import main
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
 NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
