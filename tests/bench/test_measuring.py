@@ -30,7 +30,8 @@ def test_references_draw_numbers():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(layout):
+def test_layouts(layout, monkeypatch):
+    monkeypatch.setattr(measure.Loops, "build", lambda: None)  # which starts a compiler
     op = next(op for op in openaclnn.OPS if op.python == "leaky_relu_backward")
     shape = (6, 4, 5) if layout in ("middle", "channels_last") else (6, 5)
     case = Case(op, "FLOAT", shape, default_attributes(op), layout)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.check import command_process
 from tests.support import once
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,8 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g
 
 
 def openaclnn_command(*words: str, **options) -> subprocess.CompletedProcess[str]:
+    if options.keys() <= {"cwd"}:
+        return command_process.command(*map(str, words), **options)
     main = "import sys; from openaclnn.commands.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", main, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ def test_variables_are_read_and_documented():
     assert read - named == INTERNAL
 
 
+@cache
 def commands() -> set[str]:
     (group,) = (a for a in parser()._actions if a.dest == "==SUPPRESS==" or a.choices)
     return set(group.choices)

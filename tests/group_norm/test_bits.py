@@ -47,11 +47,14 @@ def case(op, shape, groups, dtype, companion=None):
 @pytest.mark.parametrize(("shape", "groups"), SHAPES, ids=str)
 @pytest.mark.parametrize("op", GROUPED)
 def test_layouts(op, shape, groups):
-    """Every layout of the inputs against every layout of the outputs."""
+    """Every layout of the inputs against every layout of the outputs; of large tensors only pairs
+    that are alike or of which one is contiguous."""
     for dtype in op.dtypes:
         inputs, attributes = case(op, shape, groups, dtype)
         expected = results(op, inputs, attributes)
         for (name, move), (to, move_out) in itertools.product(VIEWS.items(), repeat=2):
+            if inputs[0].size > 50_000 and name != to and "contiguous" not in (name, to):
+                continue
             out = tuple(move_out(np.zeros_like(x)) for x in expected)
             found = results(op, [move(x) for x in inputs], attributes, out)
             assert same(found, expected), f"{dtype}, {name} to {to}, seed {SEED}"

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from tests.support import SEED, shape_for
+from tests.support import SEED, cases, shape_for
 
 from openaclnn.compiled import compiler
 from openaclnn.reference.evaluation import REFERENCES, sample
@@ -22,6 +22,18 @@ import openaclnn.jax as oj
 
 # A value for which the operator has a gradient and an in-place form.
 PLAIN = {op.name: REFERENCES[op.kernel].attributes[0] for op in OPS}
+
+
+def jax_cases():
+    """Every set of attributes in the first dtype, and every dtype with the first set: JAX passes
+    both on, each in its own way, and tests/operators has their product.
+    """
+    return [
+        case
+        for case in cases()
+        for op, dtype, attributes in [case.values]
+        if dtype == op.dtypes[0] or attributes == PLAIN[op.name]
+    ]
 
 
 def wide(dtype: str):

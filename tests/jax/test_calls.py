@@ -9,8 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tests.jax.jax_support import PLAIN, all_same, arrays, bound, jax, oj, same_bits, wide
-from tests.support import FLOATS, SEED, all_rows, assert_accurate, cases, results, rows, shape_for
+from tests.jax.jax_support import (
+    PLAIN,
+    all_same,
+    arrays,
+    bound,
+    jax,
+    jax_cases,
+    oj,
+    same_bits,
+    wide,
+)
+from tests.support import FLOATS, SEED, all_rows, assert_accurate, results, rows, shape_for
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
@@ -23,7 +33,7 @@ jnp = jax.numpy
 # ---- values ----
 
 
-@pytest.mark.parametrize(("op", "dtype", "attributes"), cases())
+@pytest.mark.parametrize(("op", "dtype", "attributes"), jax_cases())
 def test_values(op, dtype, attributes):
     """Within what the kernel promises, and the bits of the functions for NumPy."""
     inputs = arrays(op, dtype, attributes)
@@ -181,7 +191,7 @@ def test_symbolic_sizes(op):
 
 
 @pytest.mark.parametrize("op", all_rows())
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("axis", [0, -1])
 def test_vmap(op, axis):
     """The same bits as one call for each element, whichever inputs are batched."""
     several = [arrays(op, seed=SEED + i) for i in range(3)]

@@ -5,8 +5,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.jax.jax_support import PLAIN, all_same, arrays, bound, jax, oj, same_bits, wide
-from tests.support import SEED, all_rows, assert_accurate, cases, gradient_call, rows
+from tests.jax.jax_support import (
+    PLAIN,
+    all_same,
+    arrays,
+    bound,
+    jax,
+    jax_cases,
+    oj,
+    same_bits,
+    wide,
+)
+from tests.support import SEED, all_rows, assert_accurate, gradient_call, rows
 
 from openaclnn.rows.gradients import differentiable, gradient_dtypes, gradient_row, sources
 
@@ -23,7 +33,7 @@ def has_gradient(op, dtype, attributes) -> bool:
 
 
 def gradient_cases():
-    return [case for case in cases() if has_gradient(*case.values)]
+    return [case for case in jax_cases() if has_gradient(*case.values)]
 
 
 @pytest.mark.parametrize(("op", "dtype", "attributes"), gradient_cases())

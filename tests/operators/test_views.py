@@ -105,7 +105,7 @@ def refused(x, out) -> bool:
 
 def test_overlap_is_judged_exactly():
     count = 0
-    for seed in range(SEED, SEED + 4000):
+    for seed in range(SEED, SEED + 2000):
         rng = np.random.default_rng(seed)
         memory = np.ones(40, np.float32)
         shape = tuple(int(n) for n in rng.choice((1, 2, 3, 4), rng.integers(1, 4)))
@@ -119,7 +119,7 @@ def test_overlap_is_judged_exactly():
         case = f"out {out.dtype} {out.strides}, x {x.strides}, shape {shape}, seed {seed}"
         assert refused(x, out) == overlap, case
         count += overlap
-    assert 1000 < count < 3000  # both kinds were tried often
+    assert 500 < count < 1500  # both kinds were tried often
 
 
 def test_columns_of_many_rows_do_not_overlap():

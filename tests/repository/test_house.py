@@ -8,6 +8,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from os.path import normpath
 from pathlib import Path
 
@@ -108,8 +109,13 @@ def modules() -> dict[str, Path]:
     }
 
 
-def imports() -> Iterator[tuple[str, str]]:
+@cache
+def imports() -> tuple[tuple[str, str], ...]:
     """Modules of the package and the modules that they import."""
+    return tuple(parsed_imports())
+
+
+def parsed_imports() -> Iterator[tuple[str, str]]:
     names = modules()
     for name, path in sorted(names.items()):
         inside = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]

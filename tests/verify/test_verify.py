@@ -54,11 +54,14 @@ def test_cases_cover_the_rows():
 
 
 def test_a_case_is_made_again_from_its_seed_and_from_its_data():
+    made_before = set()
     for case, same, other in zip(all_cases(), all_cases(), all_cases(2), strict=True):
         read = from_data(json.loads(json.dumps(case.as_data(), allow_nan=False)), 0)
         assert repr(read.as_data()) == repr(case.as_data())
-        if case.values in ("special", "every") or case.shapes[0] > (1000,):
+        kind = (case.op.name, case.dtype, case.values)
+        if case.values in ("special", "every") or case.shapes[0] > (1000,) or kind in made_before:
             continue  # the first has no seed; the others take long
+        made_before.add(kind)
         made, again, from_file = case.inputs(), same.inputs(), read.inputs()
         for x, y, z in zip(made, again, from_file, strict=True):
             assert x.tobytes() == y.tobytes() == z.tobytes()

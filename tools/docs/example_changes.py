@@ -24,6 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs" / "contribute").glob("add_*.md"))
 WRONG = ("falling_exp(x[i] - most) / sum[0]", "falling_exp(x[i] - most) / sum[0] * (1 + 3e-7)")
+# The library of ATen takes less than half the time to compile, and nothing here is timed.
+UNOPTIMISED = ('"-O2"', '"-O0"')
 FUZZ_SECONDS = "12"
 TIMEOUT = 1200  # seconds for one command
 
@@ -50,6 +52,13 @@ def apply(diff: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ["git", "apply", "-p0", "--verbose", "-"],
         cwd=folder, env=outside, input=diff, capture_output=True, text=True,
     )  # fmt: skip
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    if old not in text:
+        sys.exit(f"{file} must have {old}, which this script replaces by {new}")
+    file.write_text(text.replace(old, new))
 
 
 class Trial:
@@ -146,6 +155,7 @@ def main(folder: Path) -> None:
         for diff in diffs(guide):
             if (done := apply(diff, folder)).returncode:
                 sys.exit(f"{guide.name}: {done.stderr}")
+    replace(folder / "src/openaclnn/compiled.py", *UNOPTIMISED)
     trial = Trial(folder)
     trial.make_environment()
     trial.install()
@@ -155,11 +165,7 @@ def main(folder: Path) -> None:
               "mistake": trial.check_mistake}  # fmt: skip
     if refused := [name for name, check in (others | of_softmax).items() if check()]:
         sys.exit(f"the changes of the guides do not pass: {', '.join(refused)}")
-    kernel = folder / "core/kernels/softmax/softmax.cpp"
-    right = kernel.read_text()
-    if WRONG[0] not in right:
-        sys.exit(f"{kernel} must have {WRONG[0]}, which this script makes wrong")
-    kernel.write_text(right.replace(*WRONG))
+    replace(folder / "core/kernels/softmax/softmax.cpp", *WRONG)
     trial.install()
     if accepted := [name for name, check in of_softmax.items() if not check()]:
         sys.exit(f"a Softmax that is wrong by three times its bound passes: {', '.join(accepted)}")

@@ -3,9 +3,11 @@
 
     openaclnn npu -- python -m tests.npu.opinfo
     openaclnn npu -- python -m tests.npu.opinfo --samples 10 --dtype float32 --only matmul
-    OPENACLNN_PRODUCT=any openaclnn npu -- python -m tests.npu.opinfo --check   against known.txt
+    openaclnn npu -- python -m tests.npu.opinfo --check   against known.txt and known_A2.txt
 
-As product A2, --check adds what that product refuses, which known_A2.txt lists with the rules.
+A product refuses calls and changes no result. So all runs once as product A2, or OPENACLNN_PRODUCT,
+and only what fails runs again as product any: known.txt lists what fails then, known_A2.txt what
+A2 refuses beyond that, with the rules.
 
 Each operator runs on its first samples; a result or gradient that differs from the CPU's is a
 failure, unless it is as near to that of float64, and so is an exception where the CPU has none.
@@ -17,214 +19,45 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
+from tests.npu.opinfo.attempts import attempt, attempt_call, only_shapes
 from tests.npu.opinfo.calls import calls
 from tests.npu.opinfo.known import counted, surprises, write
 from tests.npu.opinfo.reached import provider, reached_rows
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.utils._pytree import tree_flatten, tree_map
 
 import openaclnn
 from openaclnn.rows.table import ANY
 
-DRAWN = re.compile(
-    r"^(cauchy|exponential|geometric|log_normal|normal|uniform|multinomial|bernoulli"
-    r"|rand(n|int)?(_like)?|(svd|pca)_lowrank"
-    r"|nn\.functional\.(rrelu|fractional_max_pool.d|(feature_)?(alpha_)?dropout[23d]*))"
-    r"(\.(?!without_train)|$)"
-)
-# Where a sample says how much is dropped, nothing is: then values can be compared.
-DROPPED = {
-    "nn.functional.scaled_dot_product_attention": lambda s: s.kwargs.update(dropout_p=0.0),
-    "nn.functional.multi_head_attention_forward": lambda s: s.kwargs.update(training=False),
-}
-MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
-ATTENTION = "attention"
 SKIPPED = re.compile(r"sparse|^to_sparse|jiterator|_jvp|tensorrt")
-# PyTorch's samples make the tensors of indices on the CPU for every device, where ATen wants them.
-ARGUMENTS_ON_CPU = {"tensor_split"}
+Found = dict[str, str | None]  # by product: why it fails
 
 
-def moved(value: Any, device: str) -> Any:
-    def move(x: Any) -> Any:
-        if isinstance(x, torch.Tensor):
-            return x.detach().to(device).requires_grad_(x.requires_grad)
-        if isinstance(x, torch.device) or x == "cpu":
-            return torch.device(device)
-        return x
-
-    return tree_map(move, value)
-
-
-def tensors(value: Any) -> list[torch.Tensor]:
-    return [x for x in tree_flatten(value)[0] if isinstance(x, torch.Tensor)]
-
-
-def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Gradients of a weighted sum; after a normalisation those of a plain sum are only rounding."""
-    total = 0
-    for root in (r for r in results if r.requires_grad):
-        weights = torch.linspace(0.5, 1.5, root.numel()).reshape(root.shape).to(root.device)
-        total = total + ((root.abs() if root.is_complex() else root) * weights).sum()
-    found = torch.autograd.grad(total, inputs, allow_unused=True)
-    return [g for g in found if g is not None]
-
-
-def only_shapes(name: str) -> bool:
-    return bool(DRAWN.search(name) or MEMORY.search(name))
-
-
-def compare(name: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> None:
-    if len(got) != len(want):
-        raise AssertionError(f"{len(got)} results, not {len(want)}")
-    for g, w in zip(got, want, strict=True):
-        g = g.detach().cpu()
-        if g.shape != w.shape or g.dtype != w.dtype:
-            raise AssertionError(f"{g.dtype} {list(g.shape)}, not {w.dtype} {list(w.shape)}")
-        if not only_shapes(name):
-            # 16-bit results of sums that cancel differ by what their terms are rounded to.
-            sixteen = w.dtype in (torch.float16, torch.bfloat16) and name == ATTENTION
-            bounds = {"rtol": 1e-2, "atol": 4e-3} if sixteen else {}
-            torch.testing.assert_close(g, w.detach(), equal_nan=True, **bounds)
-
-
-def arguments_of(op: Any, sample: Any, device: str) -> tuple[Any, Any, Any]:
-    of_rest = "cpu" if op.name in ARGUMENTS_ON_CPU else device
-    return moved(sample.input, device), moved(sample.args, of_rest), moved(sample.kwargs, of_rest)
-
-
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
-
-
-def in_double(sample: Any) -> Any:
-    def widened(x: Any) -> Any:
-        if not isinstance(x, torch.Tensor) or x.dtype not in NARROW:
-            return x
-        return x.detach().double().requires_grad_(x.requires_grad)
-
-    return sample.transform(widened)
-
-
-def as_near(got: list[Any], want: list[Any], exact: list[Any]) -> bool:
-    """Whether no error on npu is more than twice the CPU's, both against float64: the sums of both
-    devices are rounded, each in its own order.
-    """
-    for g, w, e in zip(got, want, exact, strict=True):
-        if g.shape != w.shape or g.dtype != w.dtype:
-            return False
-        if not w.numel() or not w.is_floating_point():
-            if not torch.equal(g.detach().cpu(), w):
-                return False
-            continue
-        errors = [(t.detach().cpu().double() - e).abs().max() for t in (g, w)]
-        if not errors[0] <= 2 * errors[1]:
-            return False
-    return True
-
-
-def run(op: Any, sample: Any, device: str, backward: bool) -> tuple[list[Any], list[Any]]:
-    given, args, kwargs = arguments_of(op, sample, device)
-    result = op.op(given, *args, **kwargs)
-    results = tensors(result)
-    if not backward:
-        return results, []
-    inputs = [t for t in tensors((given, args, kwargs)) if t.requires_grad]
-    return results, gradients(results, inputs)
-
-
-def run_inplace(op: Any, sample: Any, device: str) -> tuple[list[Any], list[Any]]:
-    given, args, kwargs = arguments_of(op, sample, device)
-    given = given.clone()
-    op.inplace_variant(given, *args, **kwargs)
-    return [given], []
-
-
-def seed() -> None:
-    """torch.manual_seed would format the stack for each kind of device that is not there."""
-    generators = (random.seed, numpy.random.seed, torch.default_generator.manual_seed)
-    for start in (*generators, torch.npu.manual_seed):
-        start(0)
-
-
-def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | None:
-    """Why the operator fails on npu; None when it does not. Unusable when the CPU fails."""
-    name = f"{op.name}.{op.variant_test_name}"
-    used = 0
-    backward = direction == "backward"
-
-    def called(sample: Any, device: str) -> tuple[list[Any], list[Any]]:
-        seed()
-        if direction == "inplace":
-            return run_inplace(op, sample, device)
-        return run(op, sample, device, backward)
-
-    seed()  # the samples do not depend on what ran before
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
-        if used == samples:
+def tried(products: list[str], attempt: Callable[[], str | None]) -> Found:
+    """What passes as one product passes as those behind it, which refuse less."""
+    found: Found = dict.fromkeys(products)
+    for product in products:
+        openaclnn.set_product(product)
+        found[product] = attempt()
+        if found[product] is None:
             break
-        DROPPED.get(op.name, lambda _: None)(sample)
-        try:
-            want = called(sample, "cpu")
-            if backward and not want[1]:
-                continue
-        except Exception:
-            continue  # the CPU does not have it either
-        used += 1
-        try:
-            got = called(sample, "npu")
-            try:
-                compare(name, got[0], want[0])
-                compare(name, got[1], want[1])
-            except AssertionError:
-                if dtype not in NARROW:
-                    raise
-                exact = called(in_double(sample), "cpu")
-                if not as_near(got[0] + got[1], want[0] + want[1], exact[0] + exact[1]):
-                    raise
-        except Exception as error:
-            return reason(str(error) or type(error).__name__)
-    if used == 0:
-        raise LookupError
-    return None
+    return found
 
 
-# A refusal of core/torch/aten/products.cpp, without what would be accepted.
-REFUSED = re.compile(
-    r"(aclnn\w+: \S+) must have (dtype|the dtype of \w+|[\d, or t]+ dims)\b.* (?:got|shape) "
-    r"(\w+|\[[^]]*\]); OPENACLNN_PRODUCT=any"
-)
-
-
-def reason(text: str) -> str:
-    if refused := REFUSED.search(text):
-        subject, what, found = refused.groups()
-        if "dims" in what:
-            return f"{subject} has {found.count(',') + (found != '[]')} dims, not {what}"
-        return f"{subject} is {found}" + (f", not {what}" if what != "dtype" else "")
-    for pattern in (
-        r"opType \w+ is not supported",
-        r"aclnn\w+: .*",
-        r"aclnn\w+ not in .*?[,\n]",
-        r"Mismatched elements.*",
-        r"NotImplementedError.*",
-    ):
-        if found := re.search(pattern, text):
-            return found[0][:160]
-    return " ".join(text.split())[:160]
-
-
-def table(dtype: torch.dtype, samples: int, only: str | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"forward": {}, "backward": {}, "inplace": {}}
+def table(
+    dtype: torch.dtype, samples: int, only: str | None, products: list[str]
+) -> dict[str, dict[str, Found]]:
+    found: dict[str, dict[str, Found]] = {"forward": {}, "backward": {}, "inplace": {}}
     for op in op_db:
         name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
         if (only is not None and not re.search(only, name)) or SKIPPED.search(name):
@@ -237,7 +70,9 @@ def table(dtype: torch.dtype, samples: int, only: str | None) -> dict[str, Any]:
             if direction == "backward" and not (op.supports_autograd and dtype.is_floating_point):
                 continue
             try:
-                found[direction][name] = attempt(op, dtype, samples, direction)
+                found[direction][name] = tried(
+                    products, partial(attempt, op, dtype, samples, direction)
+                )
             except LookupError:
                 continue
     for direction in list(found):
@@ -248,19 +83,16 @@ def table(dtype: torch.dtype, samples: int, only: str | None) -> dict[str, Any]:
     return found
 
 
-def other_calls(only: str | None) -> dict[str, str | None]:
-    found = {}
-    for name, call in calls().items():
-        if only is not None and not re.search(only, name):
-            continue
-        seed()
-        want = tensors(call("cpu"))
-        try:
-            compare(ATTENTION if name.startswith(ATTENTION) else "", tensors(call("npu")), want)
-            found[name] = None
-        except Exception as error:
-            found[name] = reason(str(error) or type(error).__name__)
-    return found
+def other_calls(only: str | None, products: list[str]) -> dict[str, Found]:
+    return {
+        name: tried(products, partial(attempt_call, name, call))
+        for name, call in calls().items()
+        if only is None or re.search(only, name)
+    }
+
+
+def of_product(product: str, found: dict[str, Found]) -> dict[str, str | None]:
+    return {name: whys[product] for name, whys in found.items()}
 
 
 def show(title: str, results: dict[str, str | None]) -> None:
@@ -283,26 +115,36 @@ def main() -> int:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     library = provider()
-    document: dict[str, Any] = {"samples": arguments.samples, "tables": {}}
+    products = list(dict.fromkeys([openaclnn.config()["product"], ANY.key]))
+    documents: dict[str, dict[str, Any]] = {
+        product: {"samples": arguments.samples, "tables": {}} for product in products
+    }
     for dtype in arguments.dtype:
-        found = table(getattr(torch, dtype), arguments.samples, arguments.only)
-        document["tables"][dtype] = found
-        for direction, results in found.items():
-            if results:
-                show(f"{dtype} {direction}", results)
-    document["calls"] = other_calls(arguments.only)
-    show("other calls", document["calls"])
-    product = openaclnn.config()["product"]
-    unreached = reached_rows(library, document) if product == ANY.key else []
+        found = table(getattr(torch, dtype), arguments.samples, arguments.only, products)
+        for product, document in documents.items():
+            results = {where: of_product(product, those) for where, those in found.items()}
+            document["tables"][dtype] = results
+            for direction, those in results.items():
+                if those:
+                    show(f"{product}: {dtype} {direction}", those)
+    others = other_calls(arguments.only, products)
+    for product, document in documents.items():
+        document["calls"] = of_product(product, others)
+        show(f"{product}: other calls", document["calls"])
+    openaclnn.set_product(ANY.key)
+    unreached = reached_rows(library, documents[ANY.key])
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(document, indent=1))
+        Path(arguments.json).write_text(json.dumps(documents[products[0]], indent=1))
     if arguments.write_known:
-        write(document, product)
+        for product in reversed(products):  # what A2 refuses is counted from what fails as any
+            write(documents[product], product)
     if not arguments.check:
         return 0
-    found = surprises(document, unreached, product)
-    print("\n".join(["as known" if not found else "NOT as known:", *found]))
-    return 1 if found else 0
+    wrong = [f"no call reached {name}" for name in unreached]
+    for product, document in documents.items():
+        wrong += [f"{product}: {what}" for what in surprises(document, product)]
+    print("\n".join(["as known" if not wrong else "NOT as known:", *wrong]))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

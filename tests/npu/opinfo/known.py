@@ -48,8 +48,8 @@ def known_failures(product: str) -> dict[str, set[str]]:
     return found
 
 
-def surprises(document: dict[str, Any], unreached: list[str], product: str) -> list[str]:
-    """What fails and is not known to, and rows that nothing reached."""
+def surprises(document: dict[str, Any], product: str) -> list[str]:
+    """What fails and is not known to, and lines that the page lacks."""
     known = known_failures(product)
     new = [
         f"{where}: {name}: {why}"
@@ -57,7 +57,6 @@ def surprises(document: dict[str, Any], unreached: list[str], product: str) -> l
         for name, why in found.items()
         if name not in known.get(where, set())
     ]
-    new += [f"no call reached {name}" for name in unreached]
     page = PAGE.read_text()
     rows = table(document) if product == ANY.key else refused_table(document)
     return new + [
