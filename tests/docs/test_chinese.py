@@ -16,7 +16,7 @@ MARK = ".zh-CN.md"
 PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
-HOW_TO = ("check_mode", "npu_device", "pytorch")
+HOW_TO = ("check_mode", "npu_device", "pytorch", "verify")
 TUTORIALS = ("train_a_unet", "npu_ci", "porting", "own_kernel", "several_processes")
 # Characters and words that other words are better for, and why.
 AVOIDED = {"前向": "正向", "后向": "反向", "工作区": "工作空间", "操作符": "算子"}
