@@ -4,6 +4,7 @@ to a Chinese page where there is one."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -52,6 +53,29 @@ def test_the_page_of_check_mode_explains_every_kind_and_a_true_report():
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.M)) == sorted(KINDS)
     (report,) = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
     assert report in MISTAKES
+
+
+def constants(source: str) -> dict[str, str]:
+    """The texts that a module of openaclnn names in capitals."""
+    tree = ast.parse((ROOT / "src" / "openaclnn" / source).read_text("utf-8"))
+    found = [
+        n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
+    ]
+    return {n.targets[0].id: n.value.value for n in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "texts"),
+    [
+        ("pytorch", "torch/replacement.py", ("NO_SILU", "OTHER", "ON_INSTANCE", "WIDE", "MODEL")),
+        ("verify", "verify/patterns.py", ("EVERY", "NEVER")),
+        ("verify", "verify/grouping.py", ("NEARLY", "OTHER")),
+    ],
+)
+def test_the_pages_explain_sentences_that_are_printed(name, source, texts):
+    page = (ROOT / "docs" / "howto" / f"{name}{MARK}").read_text("utf-8")
+    known = constants(source)
+    assert [known[text] for text in texts if known[text] not in page] == []
 
 
 @each_page
