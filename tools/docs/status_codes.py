@@ -58,7 +58,10 @@ CAUSES = {
     "STREAM_NOT_SUBSCRIBE": ("no thread is subscribed to the stream", "没有线程订阅该 stream"),
     "THREAD_NOT_SUBSCRIBE": ("the thread is not subscribed", "该线程没有订阅"),
     "WAIT_CALLBACK_TIMEOUT": ("no callback arrived in time", "等待回调超时"),
-    "REPEAT_FINALIZE": ("aclFinalize was called already", "重复调用 aclFinalize"),
+    "REPEAT_FINALIZE": (
+        "aclFinalize without aclInit, or called already",
+        "没有调用 aclInit 就调用 aclFinalize，或重复调用",
+    ),
     "PROF_ALREADY_RUN": ("profiling runs already", "性能分析已在运行"),
     "PROF_NOT_RUN": ("profiling was not initialised or started", "性能分析没有初始化，或没有启动"),
     "DUMP_NOT_RUN": ("no dump was started", "没有启动 dump"),
