@@ -4,6 +4,7 @@ to a Chinese page where there is one."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -16,17 +17,23 @@ MARK = ".zh-CN.md"
 PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
-HOW_TO = ("check_mode", "npu_device")
+HOW_TO = ("check_mode", "npu_device", "pytorch", "verify")
+REFERENCE = ("configuration", "status_codes")
 TUTORIALS = ("train_a_unet", "npu_ci", "porting", "own_kernel", "several_processes")
 # Characters and words that other words are better for, and why.
 AVOIDED = {"前向": "正向", "后向": "反向", "工作区": "工作空间", "操作符": "算子"}
+# Placeholders in commands, which the pages of each language write in it.
+PLACEHOLDERS = {"./程序 参数 ...": "./program argument ..."}
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 def blocks(page: Path) -> list[str]:
     """Code without comments, which are in the reader's language."""
     found = re.findall(r"^```(?!text)\w+\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
-    return [re.sub(r"\s*(#|//).*", "", block) for block in found]
+    found = [re.sub(r"\s*(#|//).*", "", block) for block in found]
+    for chinese, meant in PLACEHOLDERS.items():
+        found = [block.replace(chinese, meant) for block in found]
+    return found
 
 
 def english(page: Path) -> Path:
@@ -38,6 +45,7 @@ def test_the_pages_are_there():
     assert {f"start/{name}{MARK}" for name in START} <= names
     assert {f"tutorials/{name}{MARK}" for name in TUTORIALS} <= names
     assert {f"howto/{name}{MARK}" for name in HOW_TO} <= names
+    assert {f"reference/{name}{MARK}" for name in REFERENCE} <= names
 
 
 def test_the_page_of_check_mode_explains_every_kind_and_a_true_report():
@@ -45,6 +53,29 @@ def test_the_page_of_check_mode_explains_every_kind_and_a_true_report():
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.M)) == sorted(KINDS)
     (report,) = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
     assert report in MISTAKES
+
+
+def constants(source: str) -> dict[str, str]:
+    """The texts that a module of openaclnn names in capitals."""
+    tree = ast.parse((ROOT / "src" / "openaclnn" / source).read_text("utf-8"))
+    found = [
+        n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
+    ]
+    return {n.targets[0].id: n.value.value for n in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "texts"),
+    [
+        ("pytorch", "torch/replacement.py", ("NO_SILU", "OTHER", "ON_INSTANCE", "WIDE", "MODEL")),
+        ("verify", "verify/patterns.py", ("EVERY", "NEVER")),
+        ("verify", "verify/grouping.py", ("NEARLY", "OTHER")),
+    ],
+)
+def test_the_pages_explain_sentences_that_are_printed(name, source, texts):
+    page = (ROOT / "docs" / "howto" / f"{name}{MARK}").read_text("utf-8")
+    known = constants(source)
+    assert [known[text] for text in texts if known[text] not in page] == []
 
 
 @each_page

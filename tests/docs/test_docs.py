@@ -95,8 +95,9 @@ def test_status_codes_are_those_that_the_library_returns():
         status_codes.short(name) for name in status_codes.returned() & {*status_codes.values()}
     }
     assert names == set(status_codes.CAUSES)
-    page = PAGE.with_name("status_codes.md").read_text(encoding="utf-8")
-    assert page == status_codes.page(), "run python tools/docs/refresh.py"
+    for name, mark in (("status_codes.md", ""), ("status_codes.zh-CN.md", "zh-CN")):
+        page = PAGE.with_name(name).read_text(encoding="utf-8")
+        assert page == status_codes.page(mark), "run python tools/docs/refresh.py"
 
 
 @pytest.mark.parametrize("page", words.pages(), ids=lambda page: page.name)

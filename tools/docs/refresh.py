@@ -25,10 +25,11 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-# Pages of docs/reference that a tool writes.
+# Pages of docs/reference, and the tool that writes each.
 WRITTEN = {
     "runtime_functions": "runtime_functions.py",
     "status_codes": "status_codes.py",
+    "status_codes.zh-CN": "status_codes.py zh-CN",
     "product_rules": "product_rules_page.py",
 }
 # How pages write the number of functions that ATen computes, and of its types.
@@ -66,8 +67,9 @@ def main() -> None:
         readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
     for page in PAGES:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for name, tool in WRITTEN.items():
-        command = [sys.executable, str(ROOT / "tools" / "docs" / tool)]
+    for name, line in WRITTEN.items():
+        tool, *arguments = line.split()
+        command = [sys.executable, str(ROOT / "tools" / "docs" / tool), *arguments]
         written = subprocess.run(command, capture_output=True, text=True, check=True)
         page = ROOT / "docs" / "reference" / f"{name}.md"
         page.write_text(written.stdout, encoding="utf-8")
