@@ -96,12 +96,12 @@ def cache() -> Path:
 
 
 def compiler() -> list[str] | None:
-    """The command of CXX, or the first compiler that is installed."""
-    if chosen := os.environ.get("CXX"):
-        words = shlex.split(chosen)
-        return words if words and shutil.which(words[0]) else None
-    found = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
-    return [found] if found else None
+    """The command of CXX, or the first compiler that is installed, by its path: what one of them
+    has built is not built again by the other."""
+    first, *rest = shlex.split(os.environ.get("CXX", "")) or [""]
+    names = [first] if first else ["g++", "clang++", "c++"]
+    found = next(filter(None, map(shutil.which, names)), None)
+    return [found, *rest] if found else None
 
 
 def digest_of(file: Path) -> str:
