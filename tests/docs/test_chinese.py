@@ -67,7 +67,11 @@ def constants(source: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "source", "texts"),
     [
-        ("pytorch", "torch/replacement.py", ("NO_SILU", "NOT_CALLED", "OTHER", "ON_INSTANCE", "WIDE", "MODEL")),
+        (
+            "pytorch",
+            "torch/replacement.py",
+            ("NO_SILU", "NOT_CALLED", "OTHER", "ON_INSTANCE", "WIDE", "MODEL"),
+        ),
         ("verify", "verify/patterns.py", ("EVERY", "NEVER")),
         ("verify", "verify/grouping.py", ("NEARLY", "OTHER")),
     ],

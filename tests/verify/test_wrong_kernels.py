@@ -199,7 +199,7 @@ def test_three_mistakes_have_three_causes():
     assert len(found) == 3
     check(found, "wrong", "every wrong element has this in common: x is ±0; all such elements")
     check(found, "wrong", "^where the dims of a tensor are permuted in memory$")
-    check(found, "wrong", "only with negative_slope = 0.001, 0.01 or 0.1")
+    check(found, "wrong", "x is negative, only in FLOAT16 ")
 
 
 def test_a_parameter_that_the_operator_lacks(capsys):

@@ -13,6 +13,7 @@ cache; `python -m openaclnn.torch` does so ahead of time.
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -48,7 +49,9 @@ def __getattr__(name: str) -> Any:
         from .graph_pass import fuse_pass
 
         return fuse_pass
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    near = difflib.get_close_matches(name, __all__, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 __all__ = [

@@ -41,6 +41,11 @@ def register_replacement(kind: type[Module] | str, make: Make) -> None:
     It returns the module to put in its place, which may be the same module after a change, or None
     to leave it. The class may be given by its name with that of its module, to be imported later.
     """
+    if not isinstance(kind, type | str):
+        raise TypeError(
+            "register_replacement: kind must be a class or its name, "
+            f"but got an instance of {type(kind).__name__}"
+        )
     _MAKE[kind if isinstance(kind, str) else _name(kind)] = make
 
 

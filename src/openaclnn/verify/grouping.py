@@ -63,7 +63,8 @@ class Finding:
 
     @property
     def dtypes(self) -> list[str]:
-        return list(dict.fromkeys(r.case.dtype for r in self.results))
+        """Those of the outputs."""
+        return list(dict.fromkeys(r.case.out or r.case.dtype for r in self.results))
 
 
 def _plain(r: Result) -> tuple[object, ...]:
@@ -153,6 +154,8 @@ def _divided(failed: Sequence[Result], compared: Sequence[Result], division: int
         here = [of_part[id(r)] for r in failed if r.parts[division][i].wrong]
         for group in _grouped(here, list(of_part.values())):
             clear = [r for r in group.results if not r.parts[division][1 - i].wrong]
+            if not clear:  # no example shows this part alone
+                return []
             found.append(Finding(group.results, group.trait.said(f"{name}, "), tuple(clear)))
     return found
 

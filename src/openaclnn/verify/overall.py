@@ -67,25 +67,36 @@ def likely(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
 
 
 def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
-    """The values of an attribute that all failed cases have, at most half of all cases have, and
-    not by chance; the rarest, if any, and another attribute that separates what is left."""
+    """The values of an attribute, or the dtype of the output, that all failed cases have, at most
+    half of all cases have, and not by chance; the rarest, if any, and another attribute that
+    separates what is left."""
     fair = [r for r in passed if r.size]
-    every, found = len(failed) + len(fair), []
+    every = len(failed) + len(fair)
+    found: list[tuple[str, list[Result]]] = []  # the text, and the passed cases that have it
+    if len(dtypes := {_output(r) for r in failed}) == 1:
+        (dtype,) = dtypes
+        found.append((f"only in {dtype}", [r for r in fair if _output(r) == dtype]))
     for name in failed[0].case.attributes:
         bad = list(dict.fromkeys(_key(r.case.attributes[name]) for r in failed))
-        good = Counter(_key(r.case.attributes[name]) for r in fair)
-        passes = sum(good[v] for v in bad)
-        share = (len(failed) + passes) / every
-        if share <= 0.5 and share ** len(failed) <= CHANCE:
-            others = [v for v in good if v not in bad]
-            found.append((passes, f"only {_named(name, bad, others)}", name, bad))
-    if not found:
+        good = dict.fromkeys(_key(r.case.attributes[name]) for r in fair)
+        if others := [v for v in good if v not in bad]:
+            left = [r for r in fair if _key(r.case.attributes[name]) in bad]
+            found.append((f"only {_named(name, bad, others)}", left))
+    rare = [
+        (text, left)
+        for text, left in found
+        if (share := (len(failed) + len(left)) / every) <= 0.5 and share ** len(failed) <= CHANCE
+    ]
+    if not rare:
         return NOTHING
-    passes, text, name, bad = min(found, key=lambda entry: entry[:2])
-    left = [r for r in fair if _key(r.case.attributes[name]) in bad]
+    text, left = min(rare, key=lambda entry: len(entry[1]))
     if second := _attributes(failed, left, COMPLETE):
         return second.said(before=f"{text}, ")
-    return counted(text, len(failed), passes)
+    return counted(text, len(failed), len(left))
+
+
+def _output(r: Result) -> str:
+    return r.case.out or r.case.dtype
 
 
 def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
