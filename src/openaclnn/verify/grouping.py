@@ -185,10 +185,11 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     good = [r for r in others if r.status == PASSED and not r.case.mistake]
     of_elements_found: dict[str, int] = {}  # patterns, and the findings that have them
     while left:
-        for r in [r for r in left if is_covered(r, of_elements_found)]:  # by two causes
+        by_two = {id(r): r for r in left if is_covered(r, of_elements_found)}
+        for r in by_two.values():
             i = next(i for text, i in of_elements_found.items() if in_a_part(r, text))
             found[i] = replace(found[i], results=(*found[i].results, r))
-            left.remove(r)
+        left = [r for r in left if id(r) not in by_two]
         if not left:
             break
         if trait := one_cause(left, good):
