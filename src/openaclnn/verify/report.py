@@ -20,7 +20,7 @@ from .grouping import Finding, findings
 from .patterns import short
 from .runner import FAILED, LEFT_OUT, Result
 
-LISTED = 12  # values of an attribute
+LISTED = 20  # values of an attribute
 
 
 @dataclass(frozen=True)
