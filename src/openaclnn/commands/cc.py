@@ -14,10 +14,16 @@ from pathlib import Path
 from ..report.text_table import Paint
 from ..rows.libraries import LINK_LINE
 from ..settings import home
-from .programs import WRONG_USE, NoDirectory, become, directory, refuse
+from .programs import (
+    C_SUFFIXES,
+    CXX_SUFFIXES,
+    WRONG_USE,
+    NoDirectory,
+    become,
+    directory,
+    refuse,
+)
 
-C_SUFFIXES = (".c", ".i", ".s", ".S")
-CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
 NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 
 

@@ -22,7 +22,8 @@ from ..settings import home
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell returns
 WRONG_USE = 2  # as argparse has it
-SOURCES = (".c", ".cpp", ".cc", ".cxx")
+C_SUFFIXES = (".c", ".i", ".s", ".S")
+CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
 LARGEST = 256 << 20  # bytes of a program that is looked through
 PREFIX, REPORTED = "OPENACLNN_", "OPENACLNN_REPORTED_NAMES"
 
@@ -123,7 +124,7 @@ def remedy(program: str) -> str:
         return "; use python -m torch.distributed.run"
     if not path.is_file():
         return ""
-    if path.suffix in SOURCES:
+    if path.suffix in C_SUFFIXES + CXX_SUFFIXES:
         return f"; build it:  openaclnn cc {program} -o {path.with_suffix('')}"
     if path.suffix == ".py":
         return f"; use python {program}"
