@@ -17,7 +17,7 @@ import pytest
 import openaclnn
 from openaclnn.commands.cc import compile_command
 from openaclnn.commands.cli import main
-from openaclnn.commands.programs import environment
+from openaclnn.commands.programs import environment, needs_aten
 from openaclnn.rows.libraries import LINK_LINE
 
 pytestmark = pytest.mark.programs
@@ -326,3 +326,18 @@ def test_page(page, tmp_path) -> None:
         assert done.stdout.count("result[7] = 4\n") == len(runs), f"{text}\n{done.stdout}"
         tests = text.count("ctest")
         assert done.stdout.count("100% tests passed") == tests, f"{text}\n{done.stdout}"
+
+
+def test_a_program_of_atens_operators_is_recognised(tmp_path):
+    """By the names in its file, which end where the next begins, unless its rpath has them."""
+    names = b"\0aclnnLeakyReluGetWorkspaceSize\0aclnnAddGetWorkspaceSize\0"
+    folder = tmp_path / "lib64"
+    folder.mkdir()
+    program = tmp_path / "prog"
+    program.write_bytes(b"\x7fELF" + names + bytes(folder) + b"\0")
+    program.chmod(0o755)
+    assert needs_aten(str(program), {}) == "aclnnAdd"
+    (folder / "libaclnn_math.so").touch()
+    assert needs_aten(str(program), {}) == ""
+    program.write_bytes(b"#!/bin/sh\n" + names)
+    assert needs_aten(str(program), {}) == ""

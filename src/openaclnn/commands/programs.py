@@ -162,22 +162,26 @@ def refuse(what: str, error: Exception) -> int:
     return WRONG_USE
 
 
-CALLED = re.compile(rb"\0(aclnn\w+)GetWorkspaceSize\0")
+CALLED = re.compile(rb"\0(aclnn\w+)GetWorkspaceSize(?=\0)")  # which the next name begins with
 FOLDERS = re.compile(rb"[\0:](/[^\0:]+/lib64)")
 
 
 def needs_aten(program: str, variables: Mapping[str, str]) -> str:
     """A function that ATen computes, called by a program built without the path of a directory that
     has it. The loader would only say that a symbol or a library is missing."""
+    found = shutil.which(program, path=variables.get("PATH"))
+    try:
+        data = Path(found).read_bytes() if found and Path(found).stat().st_size < LARGEST else b""
+    except OSError:  # it may be run, but not read
+        return ""
+    called = CALLED.findall(data) if data.startswith(b"\x7fELF") else []
+    if not called or any(
+        Path(os.fsdecode(f), "libaclnn_math.so").exists() for f in FOLDERS.findall(data)
+    ):
+        return ""
     from ..aten.prototypes import functions
 
-    found = shutil.which(program, path=variables.get("PATH"))
-    data = Path(found).read_bytes() if found and Path(found).stat().st_size < LARGEST else b""
-    if not data.startswith(b"\x7fELF"):
-        return ""
-    if any(Path(os.fsdecode(f), "libaclnn_math.so").exists() for f in FOLDERS.findall(data)):
-        return ""
-    return next((n for n in map(bytes.decode, CALLED.findall(data)) if n in functions()), "")
+    return next((name for name in map(bytes.decode, called) if name in functions()), "")
 
 
 def run_program(arguments: argparse.Namespace, _: Paint) -> int:

@@ -64,7 +64,7 @@ class Finding:
     @property
     def dtypes(self) -> list[str]:
         """Those of the outputs."""
-        return list(dict.fromkeys(r.case.out or r.case.dtype for r in self.results))
+        return list(dict.fromkeys(r.case.output_dtypes[0] for r in self.results))
 
 
 def _plain(r: Result) -> tuple[object, ...]:

@@ -73,9 +73,9 @@ def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     fair = [r for r in passed if r.size]
     every = len(failed) + len(fair)
     found: list[tuple[str, list[Result]]] = []  # the text, and the passed cases that have it
-    if len(dtypes := {_output(r) for r in failed}) == 1:
+    if len(dtypes := {r.case.output_dtypes[0] for r in failed}) == 1:
         (dtype,) = dtypes
-        found.append((f"only in {dtype}", [r for r in fair if _output(r) == dtype]))
+        found.append((f"only in {dtype}", [r for r in fair if r.case.output_dtypes[0] == dtype]))
     for name in failed[0].case.attributes:
         bad = list(dict.fromkeys(_key(r.case.attributes[name]) for r in failed))
         good = dict.fromkeys(_key(r.case.attributes[name]) for r in fair)
@@ -93,10 +93,6 @@ def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     if second := _attributes(failed, left, COMPLETE):
         return second.said(before=f"{text}, ")
     return counted(text, len(failed), len(left))
-
-
-def _output(r: Result) -> str:
-    return r.case.out or r.case.dtype
 
 
 def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
