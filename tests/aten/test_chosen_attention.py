@@ -121,6 +121,15 @@ def test_masked_convolution_and_gradient(dtype, masked):
         assert miss(got, expected) == ""
 
 
+@pytest.mark.parametrize("rows", [1, 2**40])
+def test_weights_beyond_the_first_row_meet_zeros(rows):
+    """A stride of 0 makes as many of them as the shape says."""
+    x = random(5, B, 8, dtype=torch.float32)
+    w = torch.ones(1, 8).expand(rows, 8)
+    (y,) = call("aclnnMaskedCausalConv1d", x, w, None, torch.empty_like(x))
+    assert miss(y, x.double() if rows == 1 else x.double().cumsum(0)) == ""
+
+
 def test_convolution_in_chunks_is_that_of_the_whole():
     """The states carry the last rows from call to call; the second slot stays out of it."""
     dtype, rows, h = torch.float16, 9, 6

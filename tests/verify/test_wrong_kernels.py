@@ -54,11 +54,16 @@ IN_NUMPY = {
 ELU = """
 import numpy as np
 
+def cut(x, dtype):
+    y = x.astype(dtype)
+    return np.where(np.abs(y) > np.abs(x), np.nextafter(y, np.zeros_like(y)), y)
+
 def elu(x, alpha, scale, input_scale):
     wide = x.astype(np.float64)
     low = alpha * scale * np.expm1(input_scale * wide)
     return np.where(wide > 0, scale * wide, low).astype(x.dtype)
 """
+LAST = "np.where(wide > 0, scale * wide, low).astype(x.dtype)"
 SIGNATURE = "(x, alpha, scale, input_scale):"
 IN_ELU = {
     "has no scale": (SIGNATURE, "(x, alpha, input_scale, n=1):\n    scale = n",
@@ -67,6 +72,13 @@ IN_ELU = {
                       "these are also the cases where alpha is not 1 or 2$"),
     "clamps": ("np.expm1(input_scale * wide)", "np.expm1(np.where(wide < -8, -8, input_scale "
                "* wide))", "x is below -8$"),
+    "cuts results": (LAST, "cut(np.where(wide > 0, scale * wide, low), x.dtype)",
+                     "cut toward 0 instead of rounded to nearest"),
+    "results of FLOAT16": (LAST, "np.where(wide > 0, scale * wide, low).astype(np.float16)"
+                           ".astype(x.dtype)", "its result has only the precision of FLOAT16"),
+    "rounds between": ("np.expm1(input_scale * wide)", "np.expm1(input_scale * wide)"
+                       ".astype(x.dtype).astype(np.float64)",
+                       "off by a few ulp, as from rounded intermediate results; x is negative"),
     "saturates": ("np.expm1(input_scale * wide)", "np.where(wide < -20, 0, np.expm1(input_scale "
                   "* wide))", "x is below -20"),
 }  # fmt: skip
@@ -199,7 +211,7 @@ def test_three_mistakes_have_three_causes():
     assert len(found) == 3
     check(found, "wrong", "every wrong element has this in common: x is ±0; all such elements")
     check(found, "wrong", "^where the dims of a tensor are permuted in memory$")
-    check(found, "wrong", "x is negative, only in FLOAT16 ")
+    check(found, "wrong", "off by a few ulp, as from rounded intermediate results; x is negative$")
 
 
 def test_a_parameter_that_the_operator_lacks(capsys):

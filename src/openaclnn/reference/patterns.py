@@ -13,6 +13,7 @@ import numpy as np
 from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array
 from .judge import Output, wide
+from .precision import TEXTS, of_results
 
 IN_COMMON, ALL_SUCH = "every wrong element has this in common", "all such elements are wrong"
 NEAR = 0.125
@@ -29,6 +30,7 @@ class Pattern:
 
     text: str
     matching: int
+    silent: bool = False  # it holds, but tells nothing unless other results have it too
 
 
 def of_elements(
@@ -48,12 +50,16 @@ def of_elements(
             if bool(where[wrong].all()):
                 counted = where if among is None else where & among
                 found.append(Pattern(text, int(np.count_nonzero(counted))))
+        for text, where, silent in of_results(output, wrong):
+            if bool(where[wrong].all()):
+                found.append(Pattern(text, int(np.count_nonzero(where)), silent))
     return tuple(found)
 
 
 def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
     """What `wrong` elements of one result of `size` have in common, by more than chance; or ""."""
-    found = [p for p in patterns if p.matching == wrong or (p.matching / size) ** wrong <= CHANCE]
+    told = [p for p in patterns if not p.silent]
+    found = [p for p in told if p.matching == wrong or (p.matching / size) ** wrong <= CHANCE]
     if not found:
         return ""
     best = min(found, key=lambda p: p.matching)
@@ -62,7 +68,7 @@ def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
 
 def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
     """`never`: no wrong element was ever written."""
-    every = f"; {ALL_SUCH}" if wrong >= matching else ""
+    every = f"; {ALL_SUCH}" if wrong >= matching and text not in TEXTS else ""
     every = "; they were never written" if never else every
     return f"{IN_COMMON}: {text}{every}"
 
@@ -86,10 +92,9 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
         yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
     position = np.arange(got.size).reshape(shape)
     yield "it is the first element", position == 0
-    for block in BLOCKS:
-        if got.size > block:
-            text = f"it lies past the last full block of {block} elements"
-            yield text, position >= got.size - got.size % block
+    for block in BLOCKS:  # of a tensor smaller than a block, every element
+        text = f"it lies past the last full block of {block} elements"
+        yield text, position >= got.size - got.size % block
 
 
 def _from_there_on(wrong: Array) -> Iterator[tuple[str, Array]]:

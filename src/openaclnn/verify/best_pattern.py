@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..reference.patterns import IN_COMMON
+from ..reference.precision import TEXTS as PRECISION
 from .overall import NOTHING, Trait, complete, likely
 from .patterns import EVERY, NEVER
 from .runner import Result
@@ -37,8 +38,10 @@ def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
     """What all that are left have in common; nothing if elements say more."""
     if len(left) < FEW - 1 or any(r.case.mistake for r in left):
         return NOTHING
-    trait = complete(left, passed)
     counts = Counter(t for r in left for t in rare_of(r))
+    if any(counts[text] >= SHARE * len(left) for text in PRECISION):
+        return NOTHING  # results that are only badly rounded say more than attributes
+    trait = complete(left, passed)
     if not trait and not any(
         n >= len(left) / 2 and t != NEVER and all_wrong(t, [r for r in left if t in rare_of(r)])
         for t, n in counts.items()
@@ -70,7 +73,9 @@ def matching_of(r: Result) -> dict[str, int]:
 
 def rare_of(r: Result) -> dict[str, int]:
     """The patterns of a result's wrong elements that tell something, and their elements."""
-    return {p.text: p.matching for p in r.patterns if p.matching <= max(RARE * r.size, 1)}
+    most = max(RARE * r.size, 1)
+    told = [p for p in r.patterns if not p.silent]
+    return {p.text: p.matching for p in told if p.matching <= most or p.text in PRECISION}
 
 
 def best_pattern(

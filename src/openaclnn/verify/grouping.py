@@ -14,8 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import common, sentence
+from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
+    RARE,
     best_pattern,
     in_a_part,
     is_covered,
@@ -169,6 +171,19 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
+def _also(results: Sequence[Result]) -> str:
+    """What the inputs of badly rounded elements have in common, the rarest; or ""."""
+    matching = Counter[str]()
+    for r in results:
+        matching.update(matching_of(r))
+    most = RARE * sum(r.size for r in results)
+    found = [
+        t for t, n in matching.items()
+        if n <= most and t not in PRECISION and all(t in matching_of(r) for r in results)
+    ]  # fmt: skip
+    return min(found, key=lambda t: matching[t], default="")
+
+
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
     usual = compared[0].case
     texts = {id(r): tuple(of_case(r.case, usual)) for r in compared}
@@ -204,11 +219,12 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             group = [r for r in left if text in matching_of(r)]
             wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)
-            trait = Trait(
-                sentence(text, wrong, matching, never),
-                vagueness=SOME if never or wrong < matching else 0,
-            )
-            if where := rare_values(group, good):
+            said = sentence(text, wrong, matching, never)
+            if text in PRECISION and (more := _also(group)):
+                said = f"{said}; {more}"
+            trait = Trait(said, vagueness=SOME if never or wrong < matching else 0)
+            where = rare_values(group, good)
+            if where and not (text in PRECISION and where.vagueness):
                 where = where if where.vagueness else replace(where, vagueness=trait.vagueness)
                 trait = where.said(f"{trait.text}, ")
         else:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal convolutions of each channel: y[s] = sum over w of x[s - K + 1 + w] weight[w].
+#include <algorithm>
+
 #include "core/torch/aten/composites/quantised.h"
 
 namespace openaclnn::aten {
@@ -22,14 +24,17 @@ void check_masked(const Tensor& x, const Tensor& weight) {
                 " columns, but has shape ", weight.sizes());
 }
 
+// The weights before it meet only the zeros before the first row.
+int64_t first_in_reach(int64_t size, int64_t rows) { return std::max<int64_t>(0, size - rows); }
+
 void masked_causal_conv(Tensor x, Tensor weight, Tensor mask, Out out) {
   check_masked(x, weight);
   const Tensor wide = at_least_float(x), w = at_least_float(weight);
   const Tensor y = at::zeros_like(wide);
   const int64_t size = w.size(0), rows = x.size(0);
-  for (int64_t i = 0; i < size; ++i) {
+  for (int64_t i = first_in_reach(size, rows); i < size; ++i) {
     const int64_t shift = size - 1 - i;
-    if (shift < rows) y.slice(0, shift, rows).add_(wide.slice(0, 0, rows - shift) * w[i]);
+    y.slice(0, shift, rows).add_(wide.slice(0, 0, rows - shift) * w[i]);
   }
   out = masked(y, mask);
 }
@@ -41,9 +46,8 @@ void masked_causal_conv_grad(Tensor gradient, Tensor x, Tensor weight, Tensor ma
   const Tensor g = masked(gradient, mask), wide = at_least_float(x), w = at_least_float(weight);
   const Tensor to_x = at::zeros_like(wide), to_w = at::zeros_like(w);
   const int64_t size = w.size(0), rows = x.size(0);
-  for (int64_t i = 0; i < size; ++i) {
+  for (int64_t i = first_in_reach(size, rows); i < size; ++i) {
     const int64_t shift = size - 1 - i;
-    if (shift >= rows) continue;
     const Tensor later = g.slice(0, shift, rows);
     to_x.slice(0, 0, rows - shift).add_(later * w[i]);
     to_w[i].copy_((later * wide.slice(0, 0, rows - shift)).sum(at::IntArrayRef{0, 1}));
