@@ -19,9 +19,8 @@ bool is_given(const Form& form) {
   return false;
 }
 
-// "of the channels", "of samples and groups"
+// "of samples and groups"
 std::string counted(const Form& form) {
-  if (form.extent_count == 1) return std::string("of the ") + form.extents[0].count;
   std::vector<std::string> counts;
   for (int k = 0; k < form.extent_count; ++k) counts.push_back(form.extents[k].count);
   return "of " + listed(counts, "and");
@@ -74,6 +73,14 @@ Status Sizes::check(int parameter) const {
   const Dims& shape = arguments_[parameter].tensor->shape;
   if (shape == wanted) return {};
   const Form& form = op_.forms[parameter];
+  if (form.like < 0 && form.extent_count == 1 && !form.rest && form.extents[0].size >= 0) {
+    const int giver = giver_[form.extents[0].size];
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op_.name,
+                "%s must have shape %s, the %s of %s %s, but got %s",
+                op_.parameters[parameter].name, to_text(wanted).c_str(), form.extents[0].count,
+                op_.parameters[giver].name, to_text(arguments_[giver].tensor->shape).c_str(),
+                to_text(shape).c_str());
+  }
   const std::string whose =
       form.like >= 0 ? std::string("of ") + op_.parameters[form.like].name : counted(form);
   return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op_.name,
@@ -105,7 +112,7 @@ Status Sizes::read_inputs() {
     if (input == nullptr) continue;
     for (int k = 0; k < form.extent_count; ++k) {
       const int size = form.extents[k].size;
-      if ((known_ >> size & 1) == 0) size_[size] = input->shape[k];
+      if ((known_ >> size & 1) == 0) size_[size] = input->shape[k], giver_[size] = i;
       known_ |= 1u << size;
     }
     if (form.rest && rest_ == nullptr) rest_ = &input->shape, rest_from_ = form.extent_count;

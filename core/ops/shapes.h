@@ -34,6 +34,7 @@ class Sizes {
   const Operator& op_;
   const Argument* arguments_;
   int64_t size_[kMaxSizes];
+  int giver_[kMaxSizes];        // the input that gave size_[i]
   uint32_t known_ = 0;          // bit i: size_[i] is set
   const Dims* rest_ = nullptr;  // a shape whose dimensions from rest_from_ on are those of `*`
   int rest_from_ = 0;

@@ -142,13 +142,18 @@ def test_the_pages_are_installed_and_listed(capsys):
 @pytest.mark.parametrize("name", ["trace", "trace.md"])
 def test_a_page_is_printed(name, capsys):
     assert main(["docs", name]) == 0
-    assert capsys.readouterr().out == (ROOT / "docs" / "howto" / "trace.md").read_text(
-        encoding="utf-8"
-    )
+    text = (ROOT / "docs" / "howto" / "trace.md").read_text(encoding="utf-8")
+    assert text == f"<!-- SPDX-License-Identifier: Apache-2.0 -->\n{capsys.readouterr().out}"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("trac", "did you mean trace?"), ("xyz", "see:  openaclnn docs")]
+    ("name", "hint"),
+    [
+        ("trac", "did you mean trace?"),
+        ("Judge", "did you mean own_kernel?"),
+        ("状态码", "did you mean status_codes.zh-CN?"),
+        ("xyz", "see:  openaclnn docs"),
+    ],
 )
 def test_a_page_that_is_not_there(name, hint, capsys):
     assert main(["docs", name]) == 2

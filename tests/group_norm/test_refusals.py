@@ -52,14 +52,17 @@ def test_ranks():
 def test_shapes_that_do_not_fit(op):
     samples, channels, *_ = shape = REFERENCES[op.kernel].example
     groups = REFERENCES[op.kernel].attributes[0]["num_groups"]
+    of_channels = (
+        f"shape [{channels}], the channels of {op.input_tensors[0].name} {list(shape)}, but got"
+    )
     each = "an element for each of 2 samples and 4 groups, samples first, but got shape"
     wrong = {
-        "gamma": ((channels + 1,), f"the shape of the channels [{channels}], but got"),
-        "beta": ((1,), f"the shape of the channels [{channels}], but got"),
+        "gamma": ((channels + 1,), of_channels),
+        "beta": ((1,), of_channels),
         "yOut": (shape[::-1], f"the shape of x {list(shape)}, but got"),
         "dxOut": (shape[:2], f"the shape of x {list(shape)}, but got"),
-        "dgammaOut": ((channels, 1), f"the shape of the channels [{channels}], but got"),
-        "dbetaOut": ((), f"the shape of the channels [{channels}], but got"),
+        "dgammaOut": ((channels, 1), of_channels),
+        "dbetaOut": ((), of_channels),
         "mean": ((samples, groups + 1), each),
         "rstd": ((groups, samples), each),
         "meanOut": ((samples * groups,), "the shape of samples and groups [2, 4], but got"),

@@ -101,7 +101,7 @@ def test_sentences_have_the_names_of_python():
     assert message.startswith("group_norm_swish: data_format must be ")
     assert message.endswith('but got "NHWC"')
     assert refused(lambda: o.group_norm_swish(x, w[:2], w, 3)) == (
-        "group_norm_swish: gamma must have the shape of the channels [6], but got [2]"
+        "group_norm_swish: gamma must have shape [6], the channels of x [2, 6, 4], but got [2]"
     )
     assert refused(lambda: o.leaky_relu(x, 1j)) == (
         "leaky_relu: negative_slope must be a real number, but is complex"

@@ -52,13 +52,23 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         return 0
     name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
-        within = [page for page in known if name and name in page]
-        near = within or difflib.get_close_matches(name, known, 1)
+        near = _near(name, known)
         hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
         print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
         return 2
-    print(known[name].read_text(encoding="utf-8"), end="")
+    _, _, text = known[name].read_text(encoding="utf-8").partition("\n")  # behind the licence's line
+    print(text, end="")
     return 0
+
+
+def _near(name: str, known: dict[str, Path]) -> list[str]:
+    """Pages whose name or title has this in it, or that are spelt nearly so."""
+    word = name.casefold()
+    if not word:
+        return []
+    within = [page for page in known if word in page]
+    titled = [page for page, path in known.items() if word in title(path).casefold()]
+    return within or titled or difflib.get_close_matches(name, known, 1)
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:

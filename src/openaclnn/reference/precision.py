@@ -33,8 +33,8 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, Array, bool]
     for name in NARROWER.get(output.dtype, ()):
         narrow = wrong & (wide(rounded(got, name)) == got)
         narrow &= ulp_error(got, output.expected, name) <= OF_NARROW
-        telling = np.count_nonzero(narrow & (got != 0) & np.isfinite(got))
-        yield NARROW.format(name), narrow, 2 * telling <= np.count_nonzero(narrow)
+        telling = int(np.count_nonzero(narrow & (got != 0) & np.isfinite(got)))
+        yield NARROW.format(name), narrow, 2 * telling <= int(np.count_nonzero(narrow))
     if output.terms is None:
         yield NEAR, wrong & (output.ulp <= FEW[output.dtype]), False
     else:
