@@ -12,6 +12,7 @@ import numpy as np
 from ..reference.comparison import element_data, number
 from ..settings import config
 from .grouping import Finding, findings
+from .overall import Trait
 from .report import Report
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
@@ -52,13 +53,18 @@ def _result_data(report: Report, r: Result) -> dict[str, Any]:
     return data
 
 
+def _such_cases(trait: Trait) -> dict[str, int] | None:
+    """None where the cause is one of elements, not of cases."""
+    return {"failed": trait.failed, "all": trait.such} if trait.such else None
+
+
 def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dict[str, Any]:
     return {
         "provider": provider,
         "operator": op,
         "kind": found.kind,
         "cause": found.cause,
-        "such_cases": {"failed": found.trait.failed, "all": found.trait.such},
+        "such_cases": _such_cases(found.trait),
         "dtypes": found.dtypes,
         "cases": [r.case.id for r in found.results],
         "example": found.example.case.id,
