@@ -24,6 +24,7 @@ from tests.aten.fuzz.report import Report
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--share", type=float, default=1.0, help="of the functions, at random")
     parser.add_argument("--only", default="", metavar="PATTERN", help="functions, a regex")
     parser.add_argument("--seed", default=None, help="by default another one each time")
     parser.add_argument("--case", type=int, default=None, help="run this case of --only alone")
@@ -37,6 +38,9 @@ def main() -> int:
     signatures = [s for s in aten_signatures() if re.search(wish.only, s.name)]
     if not signatures:
         parser.error(f"no function matches {wish.only}")
+    if wish.share < 1:
+        count = max(1, round(wish.share * len(signatures)))
+        signatures = random.Random(seed).sample(signatures, count)
     print(f"seed {seed}, {len(signatures)} functions", file=sys.stderr)
     report = Report()
     jobs = min(wish.jobs, -(-len(signatures) // 2))
