@@ -22,7 +22,7 @@ HIDES = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "HIP_VISIBLE_DEVICES"}
 class Installed(Torch):
     """The installed PyTorch."""
 
-    seconds = 60  # on two free cores
+    seconds = 100  # on two free cores
 
     accelerator: str | None  # "CUDA 12.8", where it was built for one
 

@@ -56,7 +56,9 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
         print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
         return 2
-    _, _, text = known[name].read_text(encoding="utf-8").partition("\n")  # behind the licence's line
+    _, _, text = (
+        known[name].read_text(encoding="utf-8").partition("\n")
+    )  # behind the licence's line
     print(text, end="")
     return 0
 

@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..aten import catalogue as aten
 from ..compiled import BuildError
 from ..reference.dtypes import dtype_of, missing_module
 from ..report.output import unwritable, write_json, write_text
 from ..report.text_table import Paint
+from ..rows.catalogue import find_operator, nearest
+from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
 from .compare import WRONG_USE, add_standard, standard_of
@@ -215,11 +218,11 @@ def _again(arguments: argparse.Namespace) -> list[str]:
 
 def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     """Those of the file or of the rows, as far as the options let them."""
-    from ..verify.cases import BadCase, operator
+    from ..verify.cases import BadCase
     from ..verify.exhaustive import chunks, targets
     from ..verify.generate import FLOATS, generate
 
-    ops = [operator(n) for n in arguments.op] if arguments.op and not rows else list(OPS)
+    ops = [_operator(n) for n in arguments.op] if arguments.op and not rows else list(OPS)
     dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
     for dtype in dtypes:
         if module := missing_module(dtype):
@@ -248,11 +251,22 @@ def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     if arguments.only:
         known = {case.id for case in made}
         if missing := [name for name in arguments.only if name not in known]:
-            raise BadCase(f"there is no case {missing[0]}; --list shows them")
+            raise BadCase(
+                f"there is no case {missing[0]}" + ("" if rows else "; --list shows them")
+            )
         made = [case for case in made if case.id in arguments.only]
     if not made:
-        raise BadCase(f"there are no such cases on product {config()['product']}")
+        hint = "" if product is ANY else "; OPENACLNN_PRODUCT=any takes every dtype"
+        raise BadCase(f"there are no such cases on product {product.key}{hint}")
     return made
+
+
+def _operator(name: str) -> Op:
+    from ..verify.cases import operator
+
+    if find_operator(name) is None and nearest(name) is None and (meant := aten.nearest(name)):
+        raise ValueError(f"no operator {name!r}; did you mean {meant}?")
+    return operator(name)
 
 
 def read(path: str, seed: int) -> Sequence[Case]:

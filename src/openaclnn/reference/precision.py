@@ -20,12 +20,13 @@ TEXTS = {CUT, NEAR, NEAR_SUMS, *(NARROW.format(x) for names in NARROWER.values()
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
+LAST_BITS = 4
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
 
 
 def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, Array, bool]]:
-    """Each with the wrong elements that are so, and whether they alone would not show it: zeros and
-    infinities are numbers of every dtype."""
+    """Each with the wrong elements that are so, and whether they alone would not show it: 0, 1 or
+    infinity are numbers of every dtype."""
     if output.dtype not in DTYPES:
         return
     got, nearest = wide(output.got), wide(output.nearest)
@@ -33,12 +34,19 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, Array, bool]
     for name in NARROWER.get(output.dtype, ()):
         narrow = wrong & (wide(rounded(got, name)) == got)
         narrow &= ulp_error(got, output.expected, name) <= OF_NARROW
-        telling = int(np.count_nonzero(narrow & (got != 0) & np.isfinite(got)))
+        telling = int(np.count_nonzero(narrow & ~_short(got, DTYPES[name].digits)))
         yield NARROW.format(name), narrow, 2 * telling <= int(np.count_nonzero(narrow))
     if output.terms is None:
-        yield NEAR, wrong & (output.ulp <= FEW[output.dtype]), False
+        flushed = (got == 0) & (nearest != 0)
+        yield NEAR, wrong & ~flushed & (output.ulp <= FEW[output.dtype]), False
     else:
         yield NEAR_SUMS, wrong & (output.of_promise <= FEW_BOUNDS), False
+
+
+def _short(x: Array, digits: int) -> Array:
+    """Where the last bits of a significand of so many are 0, as in few results of a formula."""
+    high = np.ldexp(np.frexp(x)[0], digits - LAST_BITS)
+    return np.asarray(~np.isfinite(x) | (high == np.rint(high)))
 
 
 def _cut(output: Output) -> Array:

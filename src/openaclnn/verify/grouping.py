@@ -10,7 +10,7 @@ apart from the others where that names clearer causes: a kernel may lose NaN bes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import common, sentence
@@ -25,7 +25,7 @@ from .best_pattern import (
     one_cause,
 )
 from .explanations import known
-from .overall import NOTHING, Trait, complete, counted, likely, rare_values
+from .overall import NOTHING, Trait, complete, counted, ignored, likely, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
@@ -171,6 +171,22 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
+def _same_cases(text: str, group: Sequence[Result], texts: Mapping[int, tuple[str, ...]]) -> str:
+    """Other attributes that set the same cases apart as `text`, which names one."""
+    here = {id(r) for r in group}
+    if not any(f" {name} " in text for name in group[0].case.attributes):
+        return ""
+    others = [
+        t
+        for name in group[0].case.attributes
+        if f" {name} " not in text
+        for t in texts[id(group[0])]
+        if t.startswith(f"where {name} is not")
+        and {i for i, own in texts.items() if t in own} == here
+    ]
+    return f"; these are also the cases {' and '.join(others)}" if others else ""
+
+
 def _also(results: Sequence[Result]) -> str:
     """What the inputs of badly rounded elements have in common, the rarest; or ""."""
     matching = Counter[str]()
@@ -223,7 +239,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             if text in PRECISION and (more := _also(group)):
                 said = f"{said}; {more}"
             trait = Trait(said, vagueness=SOME if never or wrong < matching else 0)
-            where = rare_values(group, good)
+            where = rare_values(group, good) or ignored(group, good, usual)
             if where and not (text in PRECISION and where.vagueness):
                 where = where if where.vagueness else replace(where, vagueness=trait.vagueness)
                 trait = where.said(f"{trait.text}, ")
@@ -235,7 +251,9 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             if text == EVERY:
                 trait = counted(NEARLY if passes else EVERY, n - passes, passes, "")
             else:
-                trait = counted(said, n - passes, passes)
+                trait = counted(said, n - passes, passes).said(
+                    after=_same_cases(text, group, texts)
+                )
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]
         whole = not of_elements and total[text] == len(group)

@@ -60,6 +60,11 @@ class LibraryProvider:
             which = "openaclnn's operators" if functions is OWN else ", ".join(functions)
             raise BadProvider(f"{name} has none of {which}")
 
+        if halves := has["halves"]:
+            self.close()
+            first = halves[0]
+            raise BadProvider(f"{name} has {first}GetWorkspaceSize, but no {first}, phase 2")
+
     def missing(self, case: Case) -> str:
         return "" if self._has[case.op.name] else f"{Path(self._path).name} has no {case.op.name}"
 

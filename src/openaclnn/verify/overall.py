@@ -17,6 +17,8 @@ COMPLETE = 0.8  # of the cases with an attribute or a layout have failed
 PARTLY = 0.5  # of those with the values of an attribute
 SEEN = 0.25  # of those with a layout, or with one value of an attribute
 CHANCE = 1e-3  # that all failures would have this if they were spread evenly
+SMALL_CHANCE = 0.1
+ENDED = ("crashed", "hung", "outside")
 LISTED = 4  # values that are named one by one
 
 
@@ -54,6 +56,22 @@ def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
         or _places(failed, fair, COMPLETE)
         or _two_attributes(failed, fair, COMPLETE)
     )
+
+
+def ignored(failed: Sequence[Result], passed: Sequence[Result], usual: Case) -> Trait:
+    """An attribute that fails with every value but the usual one, as if it were not read."""
+    fair = [r for r in passed if r.size]
+    for name, value in usual.attributes.items():
+        bad = {_key(r.case.attributes[name]) for r in failed}
+        good = {_key(r.case.attributes[name]) for r in fair}
+        left = [r for r in fair if _key(r.case.attributes[name]) in bad]
+        if (
+            len(bad) > 1
+            and good - bad == {_key(value)}
+            and len(failed) >= COMPLETE * (len(failed) + len(left))
+        ):
+            return counted(f"only where {name} is not {short(value)}", len(failed), len(left))
+    return NOTHING
 
 
 def likely(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
@@ -106,6 +124,8 @@ def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) ->
     for text in common:
         with_it = n + good[text]
         by_chance = (with_it / every) ** n > CHANCE if share < COMPLETE else with_it == every
+        if failed[0].kind in ENDED:  # after few cases: the rest of a dtype was left out
+            by_chance = (with_it / every) ** n > SMALL_CHANCE
         if n >= share * with_it and not by_chance:
             found.append(text)
     if not found:
@@ -145,7 +165,8 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
     untaken = failed[0].untaken
     least = min(passes for *_, passes in found)
     equal = [entry for entry in found if entry[2] == least]
-    equal.sort(key=lambda entry: (entry[0] not in untaken, len(entry[1])))
+    flags = failed[0].case.attributes  # what a flag turns off is missed more than another number
+    equal.sort(key=lambda e: (e[0] not in untaken, not isinstance(flags[e[0]], bool), len(e[1])))
     name, text, passes = equal[0]
     trait = counted(f"only {text}", len(failed), passes)
     if name in untaken:

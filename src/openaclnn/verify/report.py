@@ -141,12 +141,16 @@ def _why(left: Sequence[Result]) -> str:
     return "; ".join(dict.fromkeys(r.sentence for r in left))
 
 
+NO_CAUSE = "no common cause found; look at the example"
+
+
 def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
     """The cause, if it is known, and the example."""
     r, lines = found.example, []
     if len(found.results) > 1 or found.cause:
         of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
-        lines.append(paint(f"  {of}: {found.cause}" if found.cause else f"  {of}", "bold"))
+        cause = found.cause or ("" if known(r.provider) else NO_CAUSE)
+        lines.append(paint(f"  {of}: {cause}" if cause else f"  {of}", "bold"))
     lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
     if why := explanation(r):
         lines.append(f"    {why}")
@@ -187,7 +191,8 @@ def _tried(cases: Sequence[Case]) -> list[str]:
     if not cases:
         return []
     largest = max(math.prod(shape) for case in cases for shape in case.shapes)
-    lines = ["", f"Tried: tensors of up to {largest:,} elements; --cases takes others"]
+    others = "; --cases takes others" if cases[0].op.kernel else ""  # not of what ATen computes
+    lines = ["", f"Tried: tensors of up to {largest:,} elements{others}"]
     if len({case.op.name for case in cases}) == 1:
         for name in cases[0].attributes:
             values = list(dict.fromkeys(short(case.attributes[name]) for case in cases))

@@ -113,7 +113,8 @@ def serve(source: Connection, sink: Connection, library: Library) -> None:
             return
         data = [source.recv_bytes() if size else b"" for size in message["sizes"]]
         if "has" in message:
-            reply = {"has": library.operators(message["has"])}
+            names = message["has"]
+            reply = {"has": library.operators(names), "halves": library.halves(names)}
             sink.send_bytes(json.dumps(reply).encode())
             continue
         answer: dict[str, Any] = {"status": 0, "step": "done"}

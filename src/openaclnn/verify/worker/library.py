@@ -66,6 +66,12 @@ class Library:
         own = {n: has and self._defines(f"{n}GetWorkspaceSize") for n, has in found.items()}
         return own if any(own.values()) else found
 
+    def halves(self, names: list[str]) -> list[str]:
+        """Those of which the file defines phase 1 alone."""
+        own = [n for n, has in self.operators(names).items() if has]
+        return [n for n in own if self._defines(f"{n}GetWorkspaceSize")
+                and not (self.has(n) and self._defines(n))]  # fmt: skip
+
     def _defines(self, name: str) -> bool:
         where = _DlInfo()
         address = ctypes.cast(self._own[name], ctypes.c_void_p)
