@@ -169,12 +169,10 @@ def main() -> None:
         build = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT)
         run(*build, check=True)
         own = max(folder.glob("openaclnn-*.whl"), key=lambda path: path.stat().st_mtime)
-    lines = known()
     for version in arguments.versions:
         found = measured(version, folder, own.resolve())
-        lines[version] = found.line, found.note
         print(found.line, found.note, sep="", flush=True)
-        written(lines)
+        written(known() | {version: (found.line, found.note)})
 
 
 if __name__ == "__main__":

@@ -12,14 +12,10 @@ import torch
 import torch.nn.functional as F
 import torch_npu
 
+from tests.npu.device.marks import after_failures
+
 pytestmark = pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
-)
-
-# Found in 2.9.0.post2: its allocator then stops every later capture with "captures_underway".
-after_failures = pytest.mark.skipif(
-    torch_npu.__version__.startswith("2.9."),
-    reason="torch_npu 2.9 captures nothing more in a process after a capture that failed",
 )
 
 NEW = {"dtype": torch.float32, "device": "npu"}
