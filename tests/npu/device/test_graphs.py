@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 import torch_npu
 
-from tests.npu.device.marks import after_failures
+from tests.npu.device.marks import after_failures, mask_of_one_row
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
@@ -34,6 +34,7 @@ def captured(run, **settings):
     return graph, out
 
 
+@mask_of_one_row
 @pytest.mark.filterwarnings("ignore:.past_key_values:FutureWarning")
 def test_a_decode_step_is_that_of_eager():
     """Static inputs and a static cache, as inference engines have them."""
