@@ -133,7 +133,7 @@ def measured(version: str, folder: Path, own: Path) -> Found:
     checked = run(scripts / "openaclnn", "npu", "--check", capture_output=True)
     if checked.returncode != 0:
         return Found(version, torch, checked.stderr.strip().splitlines()[-1], "")
-    npu = [scripts / "openaclnn", "npu", "--", python]
+    npu: list[str | Path] = [scripts / "openaclnn", "npu", "--", python]
     device, skipped = device_tests(npu, folder / f"{version}.xml")
     compared, failed = samples(npu, folder / f"{version}.json")
     return Found(version, torch, device, compared, (*skipped, *failed))

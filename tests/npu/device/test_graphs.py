@@ -11,7 +11,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
-
 from tests.npu.device.marks import after_failures, mask_of_one_row
 
 pytestmark = pytest.mark.skipif(

@@ -7,12 +7,9 @@ import json
 import os
 
 import pytest
-from tests.trace_format import check_trace
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_npu")
-
+import torch
 from tests.npu.device.marks import kernels_in_torch_profiler
+from tests.trace_format import check_trace
 
 STEPS = 3
 
