@@ -22,6 +22,7 @@ from types import ModuleType
 # The module, and the module whose function `change` is called with it.
 CHANGES = {
     "torch_npu.dynamo": "openaclnn.torch_npu.compiling",
+    "torch_npu.op_plugin.meta._meta_registrations": "openaclnn.torch_npu.compiling",
     "torch_npu.profiler.analysis.prof_common_func._task_manager": "openaclnn.torch_npu.profiling",
     "torch_npu.utils._dynamo": "openaclnn.torch_npu.compiling",
     "torch._dynamo.trace_rules": "openaclnn.torch_npu.compiling",

@@ -133,7 +133,7 @@ def measured(version: str, folder: Path, own: Path) -> Found:
     checked = run(scripts / "openaclnn", "npu", "--check", capture_output=True)
     if checked.returncode != 0:
         return Found(version, torch, checked.stderr.strip().splitlines()[-1], "")
-    npu = [scripts / "openaclnn", "npu", "--", python]
+    npu: list[str | Path] = [scripts / "openaclnn", "npu", "--", python]
     device, skipped = device_tests(npu, folder / f"{version}.xml")
     compared, failed = samples(npu, folder / f"{version}.json")
     return Found(version, torch, device, compared, (*skipped, *failed))
@@ -169,12 +169,10 @@ def main() -> None:
         build = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT)
         run(*build, check=True)
         own = max(folder.glob("openaclnn-*.whl"), key=lambda path: path.stat().st_mtime)
-    lines = known()
     for version in arguments.versions:
         found = measured(version, folder, own.resolve())
-        lines[version] = found.line, found.note
         print(found.line, found.note, sep="", flush=True)
-        written(lines)
+        written(known() | {version: (found.line, found.note)})
 
 
 if __name__ == "__main__":

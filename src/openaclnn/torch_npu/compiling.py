@@ -25,6 +25,8 @@ TORCHAIR = (
     "npugraphs"
 )
 
+OWN_METAS = "torch_npu.op_plugin.meta._meta_registrations"
+
 
 def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)  # at the caller of notices.once
@@ -97,6 +99,17 @@ def _without_generators(dynamo: Any) -> None:
     dynamo.patch_inductor_wrapper = patch_all_but_init
 
 
+_imported: set[str] = set()
+
+
+def _register_metas_after(module: Any) -> None:
+    """Only Dynamo needs them, and torch_npu's own must come first, which follow Dynamo until 2.9
+    and precede it since."""
+    _imported.add(module.__name__)
+    if {"torch._dynamo.trace_rules", OWN_METAS} <= _imported:
+        metas.register()
+
+
 def change(module: ModuleType) -> None:
     found: Any = module
     if module.__name__ == "torch._inductor.compile_fx":
@@ -105,6 +118,8 @@ def change(module: ModuleType) -> None:
         _without_torchair(found)
     elif module.__name__ == "torch._dynamo.trace_rules":
         found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
-        metas.register()
+        _register_metas_after(found)
+    elif module.__name__ == OWN_METAS:
+        _register_metas_after(found)
     else:
         _without_generators(found)

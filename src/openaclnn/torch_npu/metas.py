@@ -89,9 +89,8 @@ def register() -> None:
 
     from . import derived_metas
 
-    # torch_npu 2.9 imports Dynamo before it registers its own, which must come first.
-    for own in ("_fake_registrations", "_meta_registrations"):
-        import_module(f"torch_npu.op_plugin.meta.{own}")
+    # torch_npu's own must come first.
+    import_module("torch_npu.op_plugin.meta._fake_registrations")
     library = torch.library.Library("npu", "IMPL")
     for full in torch._C._dispatch_get_all_op_names():
         space, _, name = full.partition("::")

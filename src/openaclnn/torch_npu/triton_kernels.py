@@ -72,6 +72,17 @@ def _use_the_same_memory(executor: Any) -> None:
     executor._init_args_hst, executor._restore_args_dev = init, restore
 
 
+def _index_with_one_element(interpreter: Any) -> None:
+    """Bounds of loops: Triton 3.3 to 3.6 call int() on [n], which NumPy 2.4 refuses."""
+    patch = interpreter._patch_lang_tensor
+
+    def patch_with_index(tensor: Any, *scope: Any) -> None:
+        patch(tensor, *scope)  # notes in scope what tensor had before, and restores it
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+
+    interpreter._patch_lang_tensor = patch_with_index
+
+
 def round_to_nearest(interpreter: Any) -> None:
     """Triton 3.9 cuts fp32 to bf16 and makes some subnormal numbers 0."""
     import numpy as np
@@ -182,4 +193,5 @@ def change(triton: ModuleType) -> None:
     backends.setdefault("ascend", Backend(_NoCompiler, _driver()))
     _use_the_same_memory(interpreter.GridExecutor)
     round_to_nearest(interpreter)
+    _index_with_one_element(interpreter)
     triton_modules.register()

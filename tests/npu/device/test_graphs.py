@@ -11,15 +11,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
+from tests.npu.device.marks import after_failures, mask_of_one_row
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
-)
-
-# Found in 2.9.0.post2: its allocator then stops every later capture with "captures_underway".
-after_failures = pytest.mark.skipif(
-    torch_npu.__version__.startswith("2.9."),
-    reason="torch_npu 2.9 captures nothing more in a process after a capture that failed",
 )
 
 NEW = {"dtype": torch.float32, "device": "npu"}
@@ -38,6 +33,7 @@ def captured(run, **settings):
     return graph, out
 
 
+@mask_of_one_row
 @pytest.mark.filterwarnings("ignore:.past_key_values:FutureWarning")
 def test_a_decode_step_is_that_of_eager():
     """Static inputs and a static cache, as inference engines have them."""

@@ -7,10 +7,9 @@ import json
 import os
 
 import pytest
+import torch
+from tests.npu.device.marks import kernels_in_torch_profiler
 from tests.trace_format import check_trace
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_npu")
 
 STEPS = 3
 
@@ -28,6 +27,7 @@ def recorded():
     return found
 
 
+@kernels_in_torch_profiler
 def test_averages_have_the_time_of_kernels(recorded):
     on_device = {
         row.key: (row.count, row.self_device_time_total)
@@ -40,6 +40,7 @@ def test_averages_have_the_time_of_kernels(recorded):
     }
 
 
+@kernels_in_torch_profiler
 def test_chrome_trace_has_kernels_on_their_stream(recorded, tmp_path):
     recorded.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -13,6 +13,7 @@ pytest.importorskip("triton", reason="triton is not installed: pip install --no-
 import triton
 import triton.language as tl
 import triton.language.extra.cann.extension as al
+from tests.npu.device.marks import after_failures
 from triton.language.extra.cann import libdevice
 
 
@@ -170,6 +171,7 @@ def test_what_has_no_meaning_here_is_refused_by_name():
         libdevice.cyl_bessel_i0(1)
 
 
+@after_failures
 @pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
 )
