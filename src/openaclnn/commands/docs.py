@@ -56,9 +56,8 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
         print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
         return 2
-    _, _, text = (
-        known[name].read_text(encoding="utf-8").partition("\n")
-    )  # behind the licence's line
+    _, text = known[name].read_text(encoding="utf-8").split("
+", 1)
     print(text, end="")
     return 0
 
