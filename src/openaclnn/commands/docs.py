@@ -56,8 +56,7 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
         print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
         return 2
-    _, text = known[name].read_text(encoding="utf-8").split("
-", 1)
+    _, text = known[name].read_text(encoding="utf-8").split("\n", 1)
     print(text, end="")
     return 0
 
