@@ -103,7 +103,7 @@ void add_stream(Sentence& sentence, const Stream* stream) {
 bool report_if_freed(const char* call, const char* argument, uintptr_t address) {
   const void* data = reinterpret_cast<const void*>(address);
   const Block* own = is_device_address(data) ? block_at(data) : nullptr;
-  if (own == nullptr || own->live || own->is_reservation()) return false;
+  if (own == nullptr || own->live) return false;
   Report report("use_after_free");
   report.what.add(call).add(" got ").add(argument).add(" ").pointer(data);
   report.what.add(", which lies in an allocation of ").number(own->size);
