@@ -65,15 +65,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
       return report_not_mapped(ACL_ERROR_RT_PARAM_INVALID, call, argument, address);
     }
     inside = own != nullptr && begin < own->reserved_end();
-    if (inside && !own->live) {
-      Report report("use_after_free");
-      report.what.add(call).add(" got ").add(argument).add(" ").pointer(address);
-      report.what.add(", which lies in an allocation of ").number(own->size);
-      report.what.add(" bytes that was freed.");
-      report.at("here", call, stack_here());
-      add_memory(report, begin);
-      report.advice = "free memory after its last use.";
-      emit(report);
+    if (inside && report_if_freed(call, argument, begin)) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "the memory of %s at %p was freed", argument, address);
     }
@@ -106,6 +98,21 @@ void add_stream(Sentence& sentence, const Stream* stream) {
   } else {
     sentence.add("stream ").pointer(stream);
   }
+}
+
+bool report_if_freed(const char* call, const char* argument, uintptr_t address) {
+  const void* data = reinterpret_cast<const void*>(address);
+  const Block* own = is_device_address(data) ? block_at(data) : nullptr;
+  if (own == nullptr || own->live) return false;
+  Report report("use_after_free");
+  report.what.add(call).add(" got ").add(argument).add(" ").pointer(data);
+  report.what.add(", which lies in an allocation of ").number(own->size);
+  report.what.add(" bytes that was freed.");
+  report.at("here", call, stack_here());
+  add_memory(report, address);
+  report.advice = "free memory after its last use, and after the graphs that use it.";
+  emit(report);
+  return true;
 }
 
 Status report_not_mapped(int32_t code, const char* call, const char* argument,

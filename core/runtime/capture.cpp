@@ -97,6 +97,7 @@ bool record(Stream& stream, const Task& task) {
     const GraphRecording& to = stream.recording();
     if (to.update != nullptr) {
       to.update->nodes.push_back(node);
+      if (const auto tasks = to.update->tasks.lock()) tasks->note_recorded();
     } else if (to.capture != nullptr && to.capture->broken.empty() && !to.capture->ended) {
       Capture& capture = *to.capture;
       const size_t index = index_in(capture, stream);

@@ -45,7 +45,8 @@ struct CapturedPoint {
 
 // What replaces the tasks of a group.
 struct TaskUpdate {
-  const void* group;  // a handle
+  const void* group;              // a handle
+  std::weak_ptr<TaskList> tasks;  // of the graph
   NodeList nodes;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/runtime/api_guard.h"
 #include "core/runtime/capture.h"
+#include "core/runtime/deferred.h"
 #include "core/runtime/model_steps.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
@@ -48,11 +49,38 @@ void TaskList::reset_before(void* address, uint64_t value) {
 
 void TaskList::set_heads(std::vector<bool> heads) { heads_ = std::move(heads); }
 
+TaskList::~TaskList() {
+  nodes_.clear();
+  release(kept_);
+}
+
+void TaskList::release(const Kept& kept) {
+  for (const auto& [then, context] : kept) then(context);
+}
+
 void TaskList::clear() {
   NodeList old;
+  Kept kept;
+  {
+    std::lock_guard lock(lock_);
+    nodes_.swap(old);
+    kept_.swap(kept);
+    recorded_ = 0;
+    ++captures_;
+  }
+  release(kept);
+}
+
+void TaskList::note_recorded() { recorded_ = ++tasks_recorded; }
+
+bool TaskList::keep(uint64_t made, void (*then)(void*), void* context) {
   std::lock_guard lock(lock_);
-  nodes_.swap(old);
-  ++captures_;
+  if (!may_use(made)) return false;
+  try {
+    kept_.emplace_back(then, context);
+  } catch (const std::bad_alloc&) {
+  }
+  return true;
 }
 
 void set_value(void* address, uint64_t value) {
@@ -79,6 +107,7 @@ size_t TaskList::size() const {
 void TaskList::add(std::shared_ptr<const Node> node) {
   std::lock_guard lock(lock_);
   nodes_.push_back(std::move(node));
+  note_recorded();
 }
 
 void TaskList::replace(uint32_t captures, size_t first, const NodeList& nodes) {

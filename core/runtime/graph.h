@@ -43,6 +43,9 @@ using NodeList = std::vector<std::shared_ptr<const Node>>;
 // Shared by a graph and its replays.
 class TaskList {
  public:
+  TaskList() = default;
+  ~TaskList();
+  TaskList(const TaskList&) = delete;
   void run(Stream& stream);  // in a task of the stream; one replay at a time
   void observe(const Stream& stream) const;
   NodeList nodes() const;
@@ -53,6 +56,11 @@ class TaskList {
   void replace(uint32_t captures, size_t first, const NodeList& nodes);
   void clear();  // for another capture
   uint32_t captures() const { return captures_; }
+  // Whether a task was recorded for it since, which may use memory made then (deferred.h).
+  bool may_use(uint64_t made) const { return made < recorded_; }
+  void note_recorded();
+  // Calls then(context) when the tasks have ended; false: none may use what was made then.
+  bool keep(uint64_t made, void (*then)(void*), void* context);
   // Each replay first sets 8 bytes of device memory.
   void reset_before(void* address, uint64_t value);
   // Of a built model: whether each stream starts with it. Without, the tasks run in order.
@@ -63,8 +71,13 @@ class TaskList {
  private:
   std::vector<std::pair<void*, uint64_t>> resets() const;
 
-  mutable ForkSafeLock lock_;  // of nodes_
+  using Kept = std::vector<std::pair<void (*)(void*), void*>>;
+  static void release(const Kept& kept);
+
+  mutable ForkSafeLock lock_;  // of nodes_ and kept_
   NodeList nodes_;
+  Kept kept_;  // what their tasks may use, and the program has freed
+  std::atomic<uint64_t> recorded_ = 0;
   std::atomic<uint32_t> captures_ = 0;  // cleared so often
   std::vector<std::pair<void*, uint64_t>> resets_;
   std::vector<bool> heads_;

@@ -137,7 +137,7 @@ aclError aclrtIpcMemClose(const char* key) {
       all.imported.erase(found);
       lock.unlock();
       forget_imported(block.address);
-      after_queued_work([block] { munmap(block.address, block.file->size()); });
+      after_last_use([block] { munmap(block.address, block.file->size()); });
       return Status();
     }
     if (all.exported.erase(key) > 0) return Status();  // the memory stays until it is freed

@@ -131,7 +131,7 @@ Status unmap(void* address) {
   }
   notify_ending(call, ObjectKind::mapped_memory, address);
   const uintptr_t begin = number_of(address);
-  const bool used = work_is_queued();
+  const bool used = may_be_used();
   std::unique_lock lock(space.mutex);
   const size_t size = own->size;
   if (!used && !close(begin, size)) {
@@ -141,7 +141,7 @@ Status unmap(void* address) {
   }
   space.around(begin)->second.mappings.erase(begin);
   lock.unlock();
-  if (used) after_queued_work([=] { close_unmapped(begin, size); });
+  if (used) after_last_use([=] { close_unmapped(begin, size); });
   return {};
 }
 

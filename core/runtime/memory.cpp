@@ -52,6 +52,7 @@ struct Allocations {
     MemoryKind kind;
     int32_t device;                         // current when it was made
     void* base;                             // what the allocator gave
+    uint64_t made;                          // tasks_recorded then
     bool shared = false, imported = false;  // with other processes, from one
   };
   std::mutex mutex;
@@ -136,7 +137,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
       Allocations& allocations = Allocations::get();
       std::lock_guard lock(allocations.mutex);
       Allocations::Block& own = allocations.blocks[reinterpret_cast<uintptr_t>(block)];
-      own = {reserved, size, kind, device, base};
+      own = {reserved, size, kind, device, base, tasks_recorded};
     }
     if (kind != MemoryKind::device) notify_made(call, object_kind(kind), block);
     *address = block;
@@ -183,10 +184,11 @@ Status release(const char* call, void* address, MemoryKind kind) {
     allocations.blocks.erase(found);
   }
   notify_ending(call, object_kind(own.kind), address);
-  after_queued_work([own, address] {
+  const auto end = [own, address] {
     if (own.shared) give_pages_back(address, whole_pages(own.size));
     give_back(own.base, own.kind);
-  });
+  };
+  after_last_use(end, own.made);
   return {};
 }
 
@@ -252,7 +254,7 @@ void note_imported(void* address, size_t size) {
   Allocations& allocations = Allocations::get();
   std::lock_guard lock(allocations.mutex);
   allocations.blocks[reinterpret_cast<uintptr_t>(address)] = {
-      size, size, MemoryKind::device, device, address, false, true};
+      size, size, MemoryKind::device, device, address, tasks_recorded, false, true};
 }
 
 void forget_imported(const void* address) {

@@ -95,7 +95,7 @@ Status release(void* address) {
                 "%zu mappings are left at virPtr; unmap them first", mapped);
   }
   notify_ending(call, ObjectKind::reserved_memory, address);
-  after_queued_work([=] { give_back_range(address, size); });
+  after_last_use([=] { give_back_range(address, size); });
   return {};
 }
 

@@ -71,7 +71,6 @@ Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_han
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
                        group_handle);
   }
-  auto update = std::make_shared<TaskUpdate>(TaskUpdate{group_handle, {}});
   std::lock_guard lock(capture_mutex());
   if (stream->records())
     return group_status(call, "the stream is being captured or updates a group; use another one");
@@ -79,7 +78,8 @@ Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_han
   if (tasks == nullptr) return dropped_group(call);
   if (group->busy.exchange(true))
     return group_status(call, "another stream updates the group; end that update first");
-  stream->set_recording({nullptr, std::move(update)});
+  stream->set_recording(
+      {nullptr, std::make_shared<TaskUpdate>(TaskUpdate{group_handle, tasks, {}})});
   return {};
 }
 

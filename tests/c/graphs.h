@@ -86,3 +86,21 @@ struct Fixture {
     for (float* p : {x, y}) CHECK_EQ(aclrtFree(p), 0);
   }
 };
+
+// A stream in capture, and the part that its graph runs.
+struct Condition {
+  aclmdlRI graph = nullptr, part = nullptr;
+  aclmdlRICondHandle handle = nullptr;
+
+  explicit Condition(aclrtStream stream) {
+    aclmdlRICaptureStatus status;
+    begin(stream);
+    CHECK_EQ(aclmdlRICaptureGetInfo(stream, &status, &graph), 0);
+    CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &handle),
+             0);
+    CHECK_EQ(aclmdlRIAddCondTask({handle, ACL_MODEL_RI_COND_TYPE_IF, 1, &part}, stream, 0), 0);
+  }
+  void capture(aclrtStream stream) const {
+    CHECK_EQ(aclmdlRICaptureToModelRIBegin(stream, part, kRelaxed), 0);
+  }
+};

@@ -2,8 +2,6 @@
 // Memory that a program frees, unmaps or releases while queued or running work uses it: that work
 // still has it, the process lives, and afterwards the memory is gone. Runs under the sanitizers
 // too.
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <random>
@@ -13,30 +11,13 @@
 #include "aclnn/aclnn_base.h"
 #include "aclnnop/aclnn_leaky_relu.h"
 #include "gate.h"
+#include "memory_pages.h"
 #include "rounds.h"
 #include "virtual_memory.h"
 
 namespace {
 
 const auto any = ACL_MEM_MALLOC_HUGE_FIRST;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kAllocatorKeeps = true;
-constexpr size_t kLarge = size_t{1} << 20;
-#else
-constexpr bool kAllocatorKeeps = false;
-constexpr size_t kLarge = size_t{64} << 20;  // the allocator always gives it back to the system
-#endif
-
-// Whether the system can read the byte.
-bool is_there(const void* address) {
-  int ends[2];
-  CHECK_EQ(pipe(ends), 0);
-  const bool read = write(ends[1], address, 1) == 1;
-  CHECK_EQ(close(ends[0]), 0);
-  CHECK_EQ(close(ends[1]), 0);
-  return read;
-}
 
 struct Kind {
   const char* name;

@@ -129,6 +129,20 @@ void a_replay_not_ordered() {
   must(aclmdlRIDestroy(graph));
 }
 
+void a_replay_of_freed_memory() {
+  Pair own;
+  void* p = nullptr;
+  aclmdlRI graph = nullptr;
+  must(aclrtMalloc(&p, 4000, ACL_MEM_MALLOC_HUGE_FIRST));
+  must(aclmdlRICaptureBegin(own.a, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  must(aclrtMemsetAsync(p, 4000, 1, 4000, own.a));
+  must(aclmdlRICaptureEnd(own.a, &graph));
+  must(aclmdlRIExecute(graph, -1));
+  must(aclrtFree(p));
+  must(aclmdlRIExecute(graph, -1));
+  must(aclmdlRIDestroy(graph));
+}
+
 void graph_left() {
   Pair own;
   (void)graph_of_a_write(own);
@@ -137,6 +151,7 @@ void graph_left() {
 const std::map<std::string, void (*)()> cases = {
     {"replays_in_order", replays_in_order},
     {"a_replay_not_ordered", a_replay_not_ordered},
+    {"a_replay_of_freed_memory", a_replay_of_freed_memory},
     {"graph_left", graph_left},
     {"ordered_by_a_notification", ordered_by_a_notification},
     {"ordered_by_a_later_record", ordered_by_a_later_record},

@@ -112,6 +112,10 @@ CASES = {
         "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4000 bytes at 0x..., on stream "
         r"0x...; aclrtMemsetAsync writes it \(devPtr\) on stream 0x..., and nothing orders the two"
     ],
+    "a_replay_of_freed_memory": [
+        r"use_after_free: aclrtMemsetAsync got devPtr 0x\.\.\., which lies in an allocation of "
+        r"4000 bytes that was freed\."
+    ],
     "graph_left": [r"leak: 1 aclmdlRI 0x\.\.\. is still alive at aclFinalize\."],
     "memory_freed_behind_a_wait": [
         r"free_in_use: aclrtFree frees 0x\.\.\. while aclrtMemsetAsync may still write it "
