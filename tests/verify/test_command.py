@@ -114,6 +114,9 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
         ([f"python:{__file__}:no"], f"python:{__file__}:no cannot be loaded: no function no; "),
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
+        (["--op", "softmaxx"], "no operator 'softmaxx'; did you mean aclnnSoftmax?"),
+        (["--op", "hardshrink", "--dtype", "fp64"], "there are no such cases on product A2; "
+                                                    "OPENACLNN_PRODUCT=any takes every dtype"),
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
         (["--cases", "/no/file"], "/no/file cannot be read: No such file"),

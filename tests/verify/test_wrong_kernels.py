@@ -17,6 +17,7 @@ import pytest
 
 from openaclnn.commands.cc import compile_command
 from openaclnn.commands.cli import main
+from openaclnn.verify.cases import SCHEMA
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
 NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
@@ -254,6 +255,26 @@ def test_the_c_kernel_of_the_page(capsys):
     done = subprocess.run(words, env=os.environ | {"OPENACLNN_PRODUCT": "any"}, capture_output=True,
                           text=True)  # fmt: skip
     assert of_double in done.stdout
+
+
+@needs_compiler
+def test_a_library_without_phase_2(capsys):
+    half = edited(C, "aclnnStatus aclnnEluBackward(", "aclnnStatus aclnnEluBackwardV2(")
+    built(half, SECOND.splitlines()[0])
+    assert main([*SECOND.splitlines()[1].split()[1:], "--quiet"]) == 2
+    said = "has aclnnEluBackwardGetWorkspaceSize, but no aclnnEluBackward, phase 2"
+    assert said in capsys.readouterr().err
+
+
+def test_attributes_that_set_the_same_cases_apart():
+    Path("mine.py").write_text(edited(ELU, *IN_ELU["ignores scale"][:2]), encoding="utf-8")
+    usual = {"op": "elu", "dtype": "FLOAT", "shapes": [[5]], "values": "uniform"}
+    cases = [
+        usual | {"attributes": {"alpha": n, "scale": n, "input_scale": 1.0}} for n in (1.0, 2.0)
+    ]
+    Path("cases.json").write_text(json.dumps({"schema": SCHEMA, "cases": cases}), encoding="utf-8")
+    _, found = verified("python:mine.py:elu", "elu", "--cases", "cases.json")
+    check(found, "wrong", "where alpha is not 1; these are also the cases where scale is not 1$")
 
 
 @needs_compiler
