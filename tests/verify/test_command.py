@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -105,6 +106,9 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
     assert f"All {count} passed" in capsys.readouterr().out
 
 
+SOURCE = str(Path(__file__).with_name("softmax.c"))
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -114,7 +118,9 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
         ([f"python:{__file__}:no"], f"python:{__file__}:no cannot be loaded: no function no; "),
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
-        (["--op", "softmaxx"], "no operator 'softmaxx'; did you mean aclnnSoftmax?"),
+        (["--op", "softmaxx"], "no operator 'softmaxx'; did you mean aclnnSoftmax, which"),
+        (["--op", "gelu"], "no operator 'gelu'; did you mean aclnnGelu, which ATen computes?"),
+        ([f"library:{SOURCE}"], f"library:{SOURCE} is a source file; compile it first: "),
         (["--op", "hardshrink", "--dtype", "fp64"], "there are no such cases on product A2; "
                                                     "OPENACLNN_PRODUCT=any takes every dtype"),
         (["--dtype", "int8"], "--dtype must be a float dtype"),

@@ -214,7 +214,7 @@ def test_three_mistakes_have_three_causes():
     assert len(found) == 3
     check(found, "wrong", "every wrong element has this in common: x is ±0; all such elements")
     check(found, "wrong", "^where the dims of a tensor are permuted in memory$")
-    check(found, "wrong", "off by a few ulp, as from rounded intermediate results; x is negative$")
+    check(found, "wrong", "its result is off by a few ulp; x is negative$")
 
 
 def test_a_parameter_that_the_operator_lacks(capsys):

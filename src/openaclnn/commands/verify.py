@@ -264,8 +264,11 @@ def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
 def _operator(name: str) -> Op:
     from ..verify.cases import operator
 
-    if find_operator(name) is None and nearest(name) is None and (meant := aten.nearest(name)):
-        raise ValueError(f"no operator {name!r}; did you mean {meant}?")
+    if find_operator(name) is None:
+        known = aten.find(name)
+        meant = known.name if known else "" if nearest(name) else aten.nearest(name)
+        if meant:
+            raise ValueError(f"no operator {name!r}; did you mean {meant}, which ATen computes?")
     return operator(name)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong results that are right but for their rounding: cut, of a narrower dtype, or near."""
+"""Wrong results that tell by themselves what is wrong: cut, of a narrower dtype, near the right
+ones, or zeros of the wrong sign."""
 
 from __future__ import annotations
 
@@ -13,10 +14,18 @@ from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
-NEAR = "its result is off by a few ulp, as from rounded intermediate results"
-NEAR_SUMS = "its result is off by a few times the bound, as from rounded intermediate results"
+SIGN = "its result is a zero of the wrong sign"
+NEAR = "its result is off by a few ulp"
+NEAR_SUMS = "its result is off by a few times the bound"
+ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
 NARROWER = {"DOUBLE": ("FLOAT",), "FLOAT": ("FLOAT16", "BFLOAT16")}
-TEXTS = {CUT, NEAR, NEAR_SUMS, *(NARROW.format(x) for names in NARROWER.values() for x in names)}
+TEXTS = {
+    CUT,
+    SIGN,
+    NEAR,
+    NEAR_SUMS,
+    *(NARROW.format(x) for names in NARROWER.values() for x in names),
+}
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
@@ -31,6 +40,8 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, Array, bool]
         return
     got, nearest = wide(output.got), wide(output.nearest)
     yield CUT, wrong & (got == _cut(output)) & (got != nearest), False
+    zeros = (got == 0) & (nearest == 0)
+    yield SIGN, wrong & zeros & (np.signbit(got) != np.signbit(nearest)), False
     for name in NARROWER.get(output.dtype, ()):
         narrow = wrong & (wide(rounded(got, name)) == got)
         narrow &= ulp_error(got, output.expected, name) <= OF_NARROW

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import common, sentence
+from ..reference.precision import NEAR, NEAR_SUMS, ROUNDING
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
@@ -116,7 +117,15 @@ def findings(results: Iterable[Result]) -> list[Finding]:
             found += [Finding(tuple(rs), NOTHING) for rs in by_defect.values()]
         else:
             found += _clearest(of_kind, compared)
+    if len(found) == 1:
+        found = [replace(found[0], trait=_of_rounding(found[0].trait))]
     return [replace(f, trait=f.trait.said(after=_right_outputs(f.results))) for f in found]
+
+
+def _of_rounding(trait: Trait) -> Trait:
+    for near in (NEAR, NEAR_SUMS):
+        trait = replace(trait, text=trait.text.replace(near, near + ROUNDING))
+    return trait
 
 
 def _right_outputs(results: Sequence[Result]) -> str:

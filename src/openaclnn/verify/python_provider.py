@@ -94,6 +94,8 @@ class PythonProvider:
         self.untaken = self._arguments.untaken(op)
         self.notes = [self._note(word) for word in self._arguments.unknown
                       if self._arguments.named]  # fmt: skip
+        if self.untaken and not self.notes:
+            self.notes = [f"{name}: the function has no parameter {' or '.join(self.untaken)}"]
         written = {p.name for p in op.outputs} & {*self._arguments.all}
         self._writes = len(written) == len(op.outputs)
         self._takes_out = bool({p.name for p in op.outputs if p.role == "output"} & written)
