@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong results that tell by themselves what is wrong: cut, of a narrower dtype, near the right
-ones, or zeros of the wrong sign."""
+"""Wrong results whose values show the mistake: cut, of a narrower dtype, near the right ones, or
+zeros of the wrong sign."""
 
 from __future__ import annotations
 
