@@ -251,9 +251,8 @@ def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     if arguments.only:
         known = {case.id for case in made}
         if missing := [name for name in arguments.only if name not in known]:
-            raise BadCase(
-                f"there is no case {missing[0]}" + ("" if rows else "; --list shows them")
-            )
+            hint = "" if rows else "; --list shows them"
+            raise BadCase(f"there is no case {missing[0]}{hint}")
         made = [case for case in made if case.id in arguments.only]
     if not made:
         hint = "" if product is ANY else "; OPENACLNN_PRODUCT=any takes every dtype"

@@ -50,9 +50,8 @@ def of_elements(
             if bool(where[wrong].all()):
                 counted = where if among is None else where & among
                 found.append(Pattern(text, int(np.count_nonzero(counted))))
-        for text, where, silent in of_results(output, wrong):
-            if bool(where[wrong].all()):
-                found.append(Pattern(text, int(np.count_nonzero(where)), silent))
+        count = int(np.count_nonzero(wrong))
+        found += [Pattern(text, count, silent) for text, silent in of_results(output, wrong)]
     return tuple(found)
 
 

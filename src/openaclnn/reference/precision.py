@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .evaluation import Array, numpy_dtype, rounded, ulp_error
+from .evaluation import Array, rounded, ulp_error
 from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
@@ -33,25 +33,29 @@ LAST_BITS = 4
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
 
 
-def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, Array, bool]]:
-    """Each with the wrong elements that are so, and whether they alone would not show it: 0, 1 or
+def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
+    """What holds for every wrong element, and whether they alone would not show it: 0, 1 or
     infinity are numbers of every dtype."""
     if output.dtype not in DTYPES:
         return
-    got, nearest = wide(output.got), wide(output.nearest)
-    yield CUT, wrong & (got == _cut(output)) & (got != nearest), False
-    zeros = (got == 0) & (nearest == 0)
-    yield SIGN, wrong & zeros & (np.signbit(got) != np.signbit(nearest)), False
+    got, nearest, exact = wide(output.got[wrong]), output.nearest[wrong], output.expected[wrong]
+    near = wide(nearest)
+    if bool(((got == _cut(nearest, exact)) & (got != near)).all()):
+        yield CUT, False
+    if bool(((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near))).all()):
+        yield SIGN, False
     for name in NARROWER.get(output.dtype, ()):
-        narrow = wrong & (wide(rounded(got, name)) == got)
-        narrow &= ulp_error(got, output.expected, name) <= OF_NARROW
-        telling = int(np.count_nonzero(narrow & ~_short(got, DTYPES[name].digits)))
-        yield NARROW.format(name), narrow, 2 * telling <= int(np.count_nonzero(narrow))
-    if output.terms is None:
-        flushed = (got == 0) & (nearest != 0)
-        yield NEAR, wrong & ~flushed & (output.ulp <= FEW[output.dtype]), False
-    else:
-        yield NEAR_SUMS, wrong & (output.of_promise <= FEW_BOUNDS), False
+        fits = wide(rounded(got, name)) == got
+        if bool(fits.all()) and bool((ulp_error(got, exact, name) <= OF_NARROW).all()):
+            telling = int(np.count_nonzero(~_short(got, DTYPES[name].digits)))
+            yield NARROW.format(name), 2 * telling <= got.size
+    if output.terms is not None:
+        if bool((output.of_promise[wrong] <= FEW_BOUNDS).all()):
+            yield NEAR_SUMS, False
+        return
+    flushed = (got == 0) & (near != 0)
+    if bool((~flushed & (output.ulp[wrong] <= FEW[output.dtype])).all()):
+        yield NEAR, False
 
 
 def _short(x: Array, digits: int) -> Array:
@@ -60,9 +64,8 @@ def _short(x: Array, digits: int) -> Array:
     return np.asarray(~np.isfinite(x) | (high == np.rint(high)))
 
 
-def _cut(output: Output) -> Array:
-    nearest = output.nearest
-    away = np.abs(wide(nearest)) > np.abs(output.expected)
+def _cut(nearest: Array, exact: Array) -> Array:
+    away = np.abs(wide(nearest)) > np.abs(exact)
     bits = np.ascontiguousarray(nearest).view(f"i{nearest.dtype.itemsize}")
-    lower = (bits - away).view(numpy_dtype(output.dtype))  # its neighbour toward 0
-    return np.where(np.isfinite(output.expected), wide(lower), np.nan)
+    lower = (bits - away).view(nearest.dtype)  # its neighbour toward 0
+    return np.where(np.isfinite(exact), wide(lower), np.nan)

@@ -165,8 +165,8 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
     untaken = failed[0].untaken
     least = min(passes for *_, passes in found)
     equal = [entry for entry in found if entry[2] == least]
-    flags = failed[0].case.attributes  # what a flag turns off is missed more than another number
-    equal.sort(key=lambda e: (e[0] not in untaken, not isinstance(flags[e[0]], bool), len(e[1])))
+    values = failed[0].case.attributes  # what a flag turns off is missed more than another number
+    equal.sort(key=lambda e: (e[0] not in untaken, not isinstance(values[e[0]], bool), len(e[1])))
     name, text, passes = equal[0]
     trait = counted(f"only {text}", len(failed), passes)
     if name in untaken:

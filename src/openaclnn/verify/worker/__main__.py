@@ -113,8 +113,8 @@ def serve(source: Connection, sink: Connection, library: Library) -> None:
             return
         data = [source.recv_bytes() if size else b"" for size in message["sizes"]]
         if "has" in message:
-            names = message["has"]
-            reply = {"has": library.operators(names), "halves": library.halves(names)}
+            has = library.operators(message["has"])
+            reply = {"has": has, "halves": library.halves(n for n in has if has[n])}
             sink.send_bytes(json.dumps(reply).encode())
             continue
         answer: dict[str, Any] = {"status": 0, "step": "done"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -66,10 +67,9 @@ class Library:
         own = {n: has and self._defines(f"{n}GetWorkspaceSize") for n, has in found.items()}
         return own if any(own.values()) else found
 
-    def halves(self, names: list[str]) -> list[str]:
-        """Those of which the file defines phase 1 alone."""
-        own = [n for n, has in self.operators(names).items() if has]
-        return [n for n in own if self._defines(f"{n}GetWorkspaceSize")
+    def halves(self, names: Iterable[str]) -> list[str]:
+        """Those of its operators of which the file defines phase 1 alone."""
+        return [n for n in names if self._defines(f"{n}GetWorkspaceSize")
                 and not (self.has(n) and self._defines(n))]  # fmt: skip
 
     def _defines(self, name: str) -> bool:
