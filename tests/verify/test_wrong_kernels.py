@@ -1,36 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials/own_kernel.md: its kernels pass as the page says, and each wrong with one edit is
-caught, with a cause that a stranger understands."""
+"""docs/tutorials/own_kernel.md: its kernels in NumPy pass as the page says, and each wrong with one
+edit is caught, with a cause that a stranger understands."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import re
-import shutil
+import math
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from openaclnn.commands.cc import compile_command
-from openaclnn.commands.cli import main
-from openaclnn.verify.cases import SCHEMA
-
-PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
-NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
-(C,) = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
-FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
-SHOWN = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
-pytestmark = pytest.mark.programs
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-needs_triton = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("torch", "triton")),
-    reason="torch or triton is not installed",
+from tests.verify.kernels_of_the_page import (
+    COMPARE,
+    FIRST,
+    GROUP_NORM,
+    NUMPY,
+    SHOWN,
+    check,
+    edited,
+    verified,
 )
 
+from openaclnn.commands.cli import main
+from openaclnn.verify.cases import SCHEMA
+from openaclnn.verify.overall import _named
+
+pytestmark = pytest.mark.programs
 # Text of the kernel, what stands there instead, kind of the finding, its cause.
 IN_NUMPY = {
     "ignores an attribute": ("max(lambd, 0)", "0.5", "wrong", r"where lambd is not 0\.5"),
@@ -82,63 +78,16 @@ IN_ELU = {
                        "off by a few ulp, as from rounded intermediate results; x is negative"),
     "saturates": ("np.expm1(input_scale * wide)", "np.where(wide < -20, 0, np.expm1(input_scale "
                   "* wide))", "x is below -20"),
+    "saturates products": ("np.expm1(input_scale * wide)", "np.where(input_scale * wide < -8, -1, "
+                           "np.expm1(input_scale * wide))", r"input_scale \* x is below -"),
+    "a factor": ("np.expm1(input_scale * wide)", "np.expm1(input_scale * wide) * (1 - 2e-7)",
+                 "as from a wrong term or factor: each is too small in magnitude"),
 }  # fmt: skip
-IN_C = {
-    "strides of the output": ("place(&p->out, i), (double)result", "i, (double)result", "wrong",
-                              "^only where grad_input is not contiguous$"),
-    "strides of the input": ("const double x = get(&p->x, place(&p->x,",
-                             "openaclnnTensorView v = p->x;\n"
-                             "    int64_t n = 1;\n    for (uint64_t d = v.rank; d-- > 0; n *= "
-                             "v.shape[d]) v.strides[d] = n;\n    const double x = get(&p->x, "
-                             "place(&v,",
-                             None, r"^only where a tensor is not contiguous \(\d+ of \d+ such"),
-    "input_scale of results": ("g * p->inputScale * (x + negative)", "g * (x + negative)", "wrong",
-                               "with is_result = True, only where input_scale is not 1 "),
-    "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
-                          "it lies past the last full block of 8 elements"),
-    "reads ahead": ("const double x = get(&p->x, place(&p->x, i));",
-                    "const double x = get(&p->x, place(&p->x, i));\n"
-                    "    volatile double next = get(&p->x, place(&p->x, i) + 8);\n"
-                    "    (void)next;", "outside", ""),
-    "crashes on empty tensors": ("  free(p);", "  if (count == 0) abort();\n  free(p);", "crashed",
-                                 "for empty tensors"),
-    "stride 0 taken for 1": ("* t->strides[d]", "* (t->strides[d] ? t->strides[d] : 1)",
-                             None, "where a stride is 0"),
-    "zeroes the output first": ("  for (int64_t i = 0; i < count; ++i) {", "  for (int64_t i = 0; "
-                                "i < count; ++i) put(&p->out, place(&p->out, i), 0);\n"
-                                "  for (int64_t i = 0; i < count; ++i) {", "wrong",
-                                "only when grad_input is in the memory of an input"),
-    "ignores isResult": ("p->isResult", "0", "wrong", "with is_result = True"),
-    "accepts every shape": ("if (!sameShape(&p.grad, &p.x) ||", "if (0 &&", None,
-                            "when the output has the wrong shape"),
+IN_GROUP_NORM = {
+    "eps outside the root": ("1 / np.sqrt(groups.var(-1) + eps)", "1 / (np.sqrt(groups.var(-1)) "
+                             "+ eps)", "rstd is wrong, mean is right in all of them"),
+    "n - 1": ("groups.var(-1)", "groups.var(-1, ddof=1)", "rstd is wrong, mean is right"),
 }  # fmt: skip
-IN_TRITON = {
-    "<= for <": ("x < low", "x <= low", "wrong", "x is exactly at a threshold of the formula"),
-    "NaN is 0": ("(x < low) | (x > 1.0 - low)", "~((x >= low) & (x <= 1.0 - low))", "wrong",
-                 "x is NaN"),
-    "strides of the inputs": ("    x, dy = x.contiguous(), dy.contiguous()\n", "", "wrong",
-                              "only where a tensor is not contiguous"),
-    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "where eps is not 0.1"),
-    "an integer eps": ("out, n, eps,", "out, n, int(eps),", "wrong", "where eps is not -1, 0, 1"),
-}  # fmt: skip
-
-
-def edited(source: str, old: str, new: str) -> str:
-    assert old in source
-    return source.replace(old, new)
-
-
-def verified(provider: str, op: str, *options: str) -> tuple[int, list[dict[str, object]]]:
-    command = ["verify", provider, "--op", op, "--quiet", "--json", "report.json", *options]
-    status = main([*command, "--timeout", "10"])
-    return status, json.loads(Path("report.json").read_text(encoding="utf-8"))["findings"]
-
-
-def check(found, kind, cause):
-    causes = [f["cause"] for f in found if kind in (None, f["kind"])]
-    assert causes, found
-    if cause is not None:
-        assert any(re.search(cause, text) for text in causes), causes
 
 
 @pytest.fixture(autouse=True)
@@ -174,6 +123,54 @@ def test_a_wrong_elu(how, capsys):
     again = capsys.readouterr().out
     assert "1 case, seed 1" in again
     assert "1 case, FLOAT: only" not in again  # one case has no others to differ from
+
+
+def test_a_formula_that_holds_in_a_range():
+    """max(x, slope x) is leaky_relu for slopes of up to 1."""
+    source = "import numpy as np\n\ndef leaky_relu(x, negative_slope):\n    "
+    source += "return np.fmax(x, x * x.dtype.type(negative_slope))\n"
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:leaky_relu", "leaky_relu", "--dtype", "fp32")
+    check(found, "wrong", "^where inputs and results are finite, only with negative_slope above 1$")
+
+
+@pytest.mark.parametrize(
+    ("bad", "others", "text"),
+    [
+        ([2, 1e30, "nan"], [0, 1], "with n above 1 or NaN"),
+        ([-2, 0.1], [0.5, math.inf], "with n below 0.5"),
+        ([-2, 2, 3], [0, 1], "with n outside [0, 1]"),
+        ([-2, 2, "nan"], [0, 1], "with n outside [0, 1] or NaN"),
+        ([0, 1, 2], [math.inf, "nan"], "with a finite n"),
+        ([2, 0.5], [0, 1], "with n = 0.5 or 2"),
+        (["mean", "sum", 1], [0], "where n is not 0"),
+    ],
+)
+def test_values_of_an_attribute(bad, others, text):
+    assert _named("n", bad, others) == text
+
+
+def test_the_numpy_kernel_with_several_outputs_of_the_page():
+    Path("mine.py").write_text(GROUP_NORM, encoding="utf-8")
+    status, found = verified("python:mine.py:my_group_norm_swish", "group_norm_swish")
+    assert (status, found) == (0, [])
+
+
+@pytest.mark.parametrize("how", IN_GROUP_NORM)
+def test_a_wrong_group_norm(how):
+    old, new, cause = IN_GROUP_NORM[how]
+    Path("mine.py").write_text(edited(GROUP_NORM, old, new), encoding="utf-8")
+    options = ("group_norm_swish", "--dtype", "fp32")
+    status, found = verified("python:mine.py:my_group_norm_swish", *options)
+    assert status == 1
+    check(found, "wrong", cause)
+
+
+def test_results_of_the_page_are_compared():
+    Path("mine.py").write_text(NUMPY, encoding="utf-8")
+    Path("judge.py").write_text(COMPARE, encoding="utf-8")
+    done = subprocess.run([sys.executable, "judge.py"], capture_output=True, text=True)
+    assert "PASSED aclnnHardshrink" in done.stdout
 
 
 TWO_MISTAKES = """
@@ -238,34 +235,6 @@ def test_the_finding_that_the_page_shows(capsys):
     assert shown in capsys.readouterr().out
 
 
-def built(source: str, command: str) -> None:
-    Path("mine.c").write_text(source, encoding="utf-8")
-    done = subprocess.run(compile_command(command.split()[2:], {}), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-@needs_compiler
-def test_the_c_kernel_of_the_page(capsys):
-    build, verify = SECOND.splitlines()
-    built(C, build)
-    assert main([*verify.split()[1:], "--quiet"]) == 0
-    first, of_double = re.findall(r"`(All \d+ passed)`", PAGE)
-    assert first in capsys.readouterr().out
-    words = [sys.executable, "-m", "openaclnn", *verify.split()[1:], "--dtype", "fp64"]
-    done = subprocess.run(words, env=os.environ | {"OPENACLNN_PRODUCT": "any"}, capture_output=True,
-                          text=True)  # fmt: skip
-    assert of_double in done.stdout
-
-
-@needs_compiler
-def test_a_library_without_phase_2(capsys):
-    half = edited(C, "aclnnStatus aclnnEluBackward(", "aclnnStatus aclnnEluBackwardV2(")
-    built(half, SECOND.splitlines()[0])
-    assert main([*SECOND.splitlines()[1].split()[1:], "--quiet"]) == 2
-    said = "has aclnnEluBackwardGetWorkspaceSize, but no aclnnEluBackward, phase 2"
-    assert said in capsys.readouterr().err
-
-
 def test_attributes_that_set_the_same_cases_apart():
     Path("mine.py").write_text(edited(ELU, *IN_ELU["ignores scale"][:2]), encoding="utf-8")
     usual = {"op": "elu", "dtype": "FLOAT", "shapes": [[5]], "values": "uniform"}
@@ -275,60 +244,3 @@ def test_attributes_that_set_the_same_cases_apart():
     Path("cases.json").write_text(json.dumps({"schema": SCHEMA, "cases": cases}), encoding="utf-8")
     _, found = verified("python:mine.py:elu", "elu", "--cases", "cases.json")
     check(found, "wrong", "where alpha is not 1; these are also the cases where scale is not 1$")
-
-
-@needs_compiler
-@pytest.mark.parametrize("how", IN_C)
-def test_a_wrong_c_kernel(how):
-    old, new, kind, cause = IN_C[how]
-    built(edited(C, old, new), SECOND.splitlines()[0].replace("-O2", "-O0"))
-    status, found = verified("library:./libmine.so", "elu_backward", "--dtype", "fp32")
-    assert status == 1
-    check(found, kind, cause)
-
-
-@needs_compiler
-def test_the_finding_of_strides_that_the_page_shows(capsys):
-    build, verify = SECOND.splitlines()
-    built(edited(C, *IN_C["strides of the output"][:2]), build.replace("-O2", "-O0"))
-    assert main([*verify.split()[1:5], "--dtype", "fp32", "--quiet"]) == 1
-    assert SHOWN[1] in capsys.readouterr().out
-    assert main(["verify", "library:./libmine.so", "--op", "elu", "--quiet"]) == 2
-    assert "libmine.so has no aclnnElu" in capsys.readouterr().out
-
-
-@needs_triton
-def test_the_triton_kernel_of_the_page():
-    Path("grad.py").write_text(TRITON, encoding="utf-8")
-    command = THIRD.replace("--dtype fp32 ", "").split()
-    assert main([*command[1:], "--quiet"]) == 0
-
-
-@needs_triton
-@pytest.mark.parametrize("how", IN_TRITON)
-def test_a_wrong_triton_kernel(how):
-    old, new, kind, cause = IN_TRITON[how]
-    Path("grad.py").write_text(edited(TRITON, old, new), encoding="utf-8")
-    status, found = verified("python:grad.py:logit_grad", "logit_grad", "--dtype", "fp16")
-    assert status == 1
-    check(found, kind, cause)
-
-
-@needs_compiler
-@pytest.mark.parametrize("way", ["linked", "preloaded"])
-def test_a_program_uses_the_kernel_before_ours(way):
-    """Both phases of the program's calls are the library's, whichever way the page names."""
-    marked = edited(
-        C, "  Plan* p = (Plan*)executor;", '  puts("mine");\n  Plan* p = (void*)executor;'
-    )
-    built(edited(marked, "#include <math.h>", "#include <math.h>\n#include <stdio.h>"),
-          SECOND.splitlines()[0])  # fmt: skip
-    program = Path(__file__).resolve().parents[2] / "examples" / "elu_backward.cpp"
-    own = ["-L.", "-lmine", "-Wl,-rpath,."] if way == "linked" else []
-    command = compile_command([str(program), "-o", "test", *own], {})
-    subprocess.run(command, check=True, capture_output=True)
-    variables = {"LD_PRELOAD": str(Path("libmine.so").resolve())} if way == "preloaded" else {}
-    run = [sys.executable, "-m", "openaclnn", "run", "./test"]
-    done = subprocess.run(run, env=os.environ | variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines().count("mine") == 2

@@ -21,6 +21,7 @@ from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
 from .compare import WRONG_USE, add_standard, standard_of
+from .programs import C_SUFFIXES, CXX_SUFFIXES
 
 if TYPE_CHECKING:
     from ..aten import Row
@@ -114,6 +115,15 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
             provider.close()
 
 
+def _no_source(word: str, flags: str) -> None:
+    """ValueError for a source file in place of a library."""
+    kind, _, path = word.partition(":")
+    if kind == "library" and path.endswith(C_SUFFIXES + CXX_SUFFIXES):
+        built = Path(path).with_suffix(".so").name
+        how = f"openaclnn cc {flags}-shared -fPIC {path} -o lib{built}"
+        raise ValueError(f"{word} is a source file; compile it first: {how}")
+
+
 def _verify(
     arguments: argparse.Namespace,
     cases: list[Case],
@@ -141,6 +151,7 @@ def _verify(
         judge, standard = aten.GoldenRunner, aten.standard_of(standard)
 
     def providers_of(word: str) -> list[Provider]:
+        _no_source(word, "--aten " if of_aten else "")
         if of_aten:
             return [aten.named(word, arguments.timeout, of_aten)]
         return named(word, arguments.timeout, ops)

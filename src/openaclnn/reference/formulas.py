@@ -53,6 +53,9 @@ class Reference:
     implied: Callable[[Mapping[str, Array], Attributes], Mapping[str, Array]] | None = None
     # What a plot over one input gives to the others, by Python name; 1 to those not named.
     neutral: Mapping[str, float] = field(default_factory=dict)
+    # The attribute that multiplies an input before anything else, by Python names: a kernel may
+    # clamp the product.
+    rates: Mapping[str, str] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
 
@@ -245,6 +248,7 @@ REFERENCES: dict[str, Reference] = {
     "elu": Reference(
         formula=elu,
         domain=(ordinary,),
+        rates={"x": "input_scale"},
         special=_elu_special,
         hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,
@@ -253,6 +257,7 @@ REFERENCES: dict[str, Reference] = {
     "elu_backward": Reference(
         formula=elu_backward,
         domain=(wide, ordinary),
+        rates={"self_or_result": "input_scale"},
         special=_elu_special,
         hard=_elu_hard,
         attributes=(

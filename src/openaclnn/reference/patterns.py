@@ -76,13 +76,16 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
     got, op = output.got, output.op
     shape = got.shape
     if output.terms is None:
-        for p, x in zip(op.input_tensors, output.inputs, strict=True):
-            yield from _of_values(p.python_name, np.broadcast_to(wide(x), shape), output.dtype)
-            yield from _beyond(p.python_name, np.broadcast_to(wide(x), shape))
-            points = np.array([*REFERENCES[op.kernel].special(attributes)], np.float64)
+        for p, x in zip(op.input_tensors, output.inputs, strict=True):  # none of a golden's
+            reference = REFERENCES[op.kernel]
+            values = np.broadcast_to(wide(x), shape)
+            yield from _of_values(p.python_name, values, output.dtype)
+            yield from _beyond(p.python_name, values)
+            if rate := reference.rates.get(p.python_name):
+                yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
+            points = np.array([*reference.special(attributes)], np.float64)
             points = points.astype(x.dtype).astype(np.float64)
             points = points[~np.isnan(points)]
-            values = np.broadcast_to(wide(x), shape)
             at = np.isin(np.abs(values), np.abs(points))
             yield f"{p.python_name} is exactly at a threshold of the formula", at
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor

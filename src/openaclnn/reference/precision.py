@@ -18,12 +18,14 @@ SIGN = "its result is a zero of the wrong sign"
 NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
 ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
+DIRECTIONS = ("each is too small in magnitude", "each is too large in magnitude")
 NARROWER = {"DOUBLE": ("FLOAT",), "FLOAT": ("FLOAT16", "BFLOAT16")}
 TEXTS = {
     CUT,
     SIGN,
     NEAR,
     NEAR_SUMS,
+    *DIRECTIONS,
     *(NARROW.format(x) for names in NARROWER.values() for x in names),
 }
 # What ULPs are few: less than another value of a usual attribute makes.
@@ -44,6 +46,8 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
         yield CUT, False
     if bool(((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near))).all()):
         yield SIGN, False
+    less, more = (np.abs(got) < np.abs(exact)), (np.abs(got) > np.abs(exact))
+    yield from ((way, True) for way, are in zip(DIRECTIONS, (less, more), strict=True) if are.all())
     for name in NARROWER.get(output.dtype, ()):
         fits = wide(rounded(got, name)) == got
         if bool(fits.all()) and bool((ulp_error(got, exact, name) <= OF_NARROW).all()):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..reference.patterns import IN_COMMON
+from ..reference.precision import NEAR, NEAR_SUMS
 from ..reference.precision import TEXTS as PRECISION
 from .overall import NOTHING, Trait, complete, likely
 from .patterns import EVERY, NEVER
@@ -19,6 +20,8 @@ WHOLE = 0.98  # of the elements with a pattern are wrong
 VAGUE = 0.3  # the share of such cases that passed
 USUAL = 0.7  # of all cases
 SEEN = 0.3  # of the results that have a pattern of elements
+SMALL = (NEAR, NEAR_SUMS)
+ALL = 0.9
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
 
@@ -96,6 +99,9 @@ def best_pattern(
         if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
             cases[text] = n - 2 * passed[text]
     elements = Counter(t for r in left for t in rare_of(r))
+    if len(left) >= ALL * len(calls):  # a mistake in every case is large in some, small in others
+        elements = Counter({t: n for t, n in elements.items()
+                            if t not in SMALL or n >= ALL * len(left)})  # fmt: skip
     matching, wrong = Counter[str](), Counter[str]()
     for r in left:
         matching.update(rare_of(r))
@@ -117,6 +123,6 @@ def best_pattern(
         return max(apart, key=lambda t: (apart[t], -passed[t])), False
     close = [t for t, n in elements.items() if n >= 0.9 * max(elements.values())]
     if close and (elements[close[0]] >= most / 2 or not cases):
-        return min(close, key=lambda t: matching[t]), True
+        return max(close, key=lambda t: elements[t] * wrong[t] / matching[t]), True
     last = max(cases, key=lambda t: cases[t], default=None)
     return None if last is None or cases[last] <= 0 else (last, False)

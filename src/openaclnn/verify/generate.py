@@ -28,7 +28,7 @@ SHAPES: tuple[Shape, ...] = (
 )  # fmt: skip
 BROADCASTS: tuple[tuple[Shape, Shape], ...] = (
     ((2, 3, 4), ()), ((4,), (2, 3, 4)), ((3, 1), (1, 4)), ((5, 1, 3, 1), (2, 1, 70)),
-    ((0, 1), (1, 3)), ((1,), (1, 1, 1)),
+    ((0, 1), (1, 3)), ((1,), (1, 1, 1)), ((3, 3), (3,)),
 )  # fmt: skip
 FLOATS = ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE")
 

@@ -10,15 +10,13 @@ apart from the others where that names clearer causes: a kernel may lose NaN bes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import common, sentence
-from ..reference.precision import NEAR, NEAR_SUMS, ROUNDING
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
-    RARE,
     best_pattern,
     in_a_part,
     is_covered,
@@ -28,6 +26,7 @@ from .best_pattern import (
 from .explanations import known
 from .overall import NOTHING, Trait, complete, counted, ignored, likely, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
+from .remarks import direction, inputs_of, of_outputs, of_rounding, same_cases
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
@@ -118,23 +117,8 @@ def findings(results: Iterable[Result]) -> list[Finding]:
         else:
             found += _clearest(of_kind, compared)
     if len(found) == 1:
-        found = [replace(found[0], trait=_of_rounding(found[0].trait))]
-    return [replace(f, trait=f.trait.said(after=_right_outputs(f.results))) for f in found]
-
-
-def _of_rounding(trait: Trait) -> Trait:
-    for near in (NEAR, NEAR_SUMS):
-        trait = replace(trait, text=trait.text.replace(near, near + ROUNDING))
-    return trait
-
-
-def _right_outputs(results: Sequence[Result]) -> str:
-    """Of an operator with several outputs, those that no result has wrong."""
-    wrong = {name for r in results for name in r.outputs}
-    right = [p.result_name for p in results[0].case.op.outputs if p.result_name not in wrong]
-    if not right or not all(r.outputs for r in results):
-        return ""
-    return f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right in all of them"
+        found = [replace(found[0], trait=of_rounding(found[0].trait))]
+    return [replace(f, trait=f.trait.said(after=of_outputs(f.results))) for f in found]
 
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -180,35 +164,6 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
-def _same_cases(text: str, group: Sequence[Result], texts: Mapping[int, tuple[str, ...]]) -> str:
-    """Other attributes that set the same cases apart as `text`, which names one."""
-    here = {id(r) for r in group}
-    if not any(f" {name} " in text for name in group[0].case.attributes):
-        return ""
-    others = [
-        t
-        for name in group[0].case.attributes
-        if f" {name} " not in text
-        for t in texts[id(group[0])]
-        if t.startswith(f"where {name} is not")
-        and {i for i, own in texts.items() if t in own} == here
-    ]
-    return f"; these are also the cases {' and '.join(others)}" if others else ""
-
-
-def _also(results: Sequence[Result]) -> str:
-    """What the inputs of badly rounded elements have in common, the rarest; or ""."""
-    matching = Counter[str]()
-    for r in results:
-        matching.update(matching_of(r))
-    most = RARE * sum(r.size for r in results)
-    found = [
-        t for t, n in matching.items()
-        if n <= most and t not in PRECISION and all(t in matching_of(r) for r in results)
-    ]  # fmt: skip
-    return min(found, key=lambda t: matching[t], default="")
-
-
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
     usual = compared[0].case
     texts = {id(r): tuple(of_case(r.case, usual)) for r in compared}
@@ -245,8 +200,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)
             said = sentence(text, wrong, matching, never)
-            if text in PRECISION and (more := _also(group)):
-                said = f"{said}; {more}"
+            if text in PRECISION:
+                said += direction(text, group) + inputs_of(group)
             trait = Trait(said, vagueness=SOME if never or wrong < matching else 0)
             where = rare_values(group, good) or ignored(group, good, usual)
             if where and not (text in PRECISION and where.vagueness):
@@ -260,9 +215,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             if text == EVERY:
                 trait = counted(NEARLY if passes else EVERY, n - passes, passes, "")
             else:
-                trait = counted(said, n - passes, passes).said(
-                    after=_same_cases(text, group, texts)
-                )
+                more = same_cases(text, group, texts)
+                trait = counted(said, n - passes, passes).said(after=more)
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]
         whole = not of_elements and total[text] == len(group)

@@ -48,6 +48,11 @@ def counted(text: str, failed: int, passed: int, noun: str = " such cases") -> T
 NOTHING = Trait(vagueness=1)
 
 
+def also(texts: Sequence[str]) -> str:
+    """Other attributes that set the same cases apart."""
+    return f"; these are also the cases {' and '.join(texts)}" if texts else ""
+
+
 def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     """The attributes or the place that separate failed cases from passed ones, if any."""
     fair = [r for r in passed if r.size]  # an empty tensor has nothing wrong
@@ -172,10 +177,7 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
     if name in untaken:
         function = failed[0].provider.rpartition(":")[2]
         return trait.said(after=f"; {function}() has no parameter {name}")
-    if len(equal) > 1:
-        rest = " and ".join(text for _, text, _ in equal[1:])
-        return trait.said(after=f"; these are also the cases {rest}")
-    return trait
+    return trait.said(after=also([text for _, text, _ in equal[1:]]))
 
 
 def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
@@ -200,18 +202,30 @@ def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
         return f"with {name} = {short(bad[0])}"
     if len(others) == 1 and not (len(bad) > 2 and isinstance(others[0], str)):
         return f"where {name} is not {short(others[0])}"
-    numbers = all(isinstance(v, int | float) for v in bad)
-    if numbers and len(bad) > 1:
-        bounds = [v for v in others if isinstance(v, int | float)]
-        if bounds and max(bad) < min(bounds):
-            return f"with {name} below {short(min(bounds))}"
-        if bounds and min(bad) > max(bounds):
-            return f"with {name} above {short(max(bounds))}"
-        if bounds == [math.inf]:
-            return f"with a finite {name}"
+    if within := _range(name, bad, others):
+        return within
     if len(others) < len(bad) or len(bad) > LISTED:
         return f"where {name} is not {_listed(others)}"
     return f"with {name} = {_listed(bad)}"
+
+
+def _range(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
+    """Where the values lie that no other case has; NaN beside them is named."""
+    numbers = [v for v in bad if isinstance(v, int | float)]
+    bounds = [v for v in others if isinstance(v, int | float)]
+    if len(numbers) < 2 or not bounds or any(isinstance(v, str) and v != "nan" for v in bad):
+        return ""
+    nan = " or NaN" if "nan" in bad else ""
+    least, greatest = min(bounds), max(bounds)
+    if least == math.inf and not nan:
+        return f"with a finite {name}"
+    if max(numbers) < least:
+        return f"with {name} below {short(least)}{nan}"
+    if min(numbers) > greatest:
+        return f"with {name} above {short(greatest)}{nan}"
+    if all(not least <= v <= greatest for v in numbers) and len(bounds) > 1:
+        return f"with {name} outside [{short(least)}, {short(greatest)}]{nan}"
+    return ""
 
 
 def _listed(values: Sequence[Any]) -> str:

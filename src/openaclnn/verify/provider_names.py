@@ -33,9 +33,6 @@ def levels() -> list[str]:
     return list(LEVELS[: LEVELS.index(newest) + 1]) if newest in LEVELS else [newest]
 
 
-SOURCES = (".c", ".cc", ".cpp", ".cxx")
-
-
 def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
     """The providers of a word; `ops`: what they will be asked for."""
     if word == "torch":
@@ -46,10 +43,6 @@ def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
     if kind == "library" and rest:
         if not Path(rest).is_file():
             raise BadProvider(f"library:{rest}: no such file")
-        if Path(rest).suffix in SOURCES:
-            built = Path(rest).with_suffix(".so").name
-            how = f"openaclnn cc -shared -fPIC {rest} -o lib{built}"
-            raise BadProvider(f"library:{rest} is a source file; compile it first: {how}")
         return [LibraryProvider(word, str(Path(rest).resolve()), timeout, dict(os.environ))]
     if kind == "python" and rest:
         return [_python(word, rest, timeout, list(ops))]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch_npu
 
@@ -21,11 +19,4 @@ after_failures = pytest.mark.skipif(
 mask_of_one_row = pytest.mark.skipif(
     NUMBERS < (2, 10),
     reason=f"torch_npu {VERSION} sends a mask of one row, which aclnnFlashAttentionScore refuses",
-)
-
-# The class that gives msPTI's records to torch.profiler.
-_library = Path(torch_npu.__file__).with_name("lib") / "libtorch_npu.so"
-kernels_in_torch_profiler = pytest.mark.skipif(
-    b"MsptiAutoRegister" not in _library.read_bytes(),
-    reason=f"torch_npu {VERSION} gives torch.profiler no kernels; torch_npu.profiler has them",
 )

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a finding says beside its cause: other attributes that fit, the direction of small errors,
+the outputs that are wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..reference.precision import DIRECTIONS, ROUNDING
+from ..reference.precision import TEXTS as PRECISION
+from .best_pattern import RARE, SMALL, matching_of
+from .overall import Trait, also
+from .runner import Result
+
+MANY = 16  # elements whose errors have one sign by more than chance
+BIASED = ", as from a wrong term or factor: "
+
+
+def same_cases(text: str, group: Sequence[Result], texts: Mapping[int, tuple[str, ...]]) -> str:
+    """Other attributes that set the same cases apart as `text`, which names one."""
+    here = {id(r) for r in group}
+    if not any(f" {name} " in text for name in group[0].case.attributes):
+        return ""
+    others = [
+        t
+        for name in group[0].case.attributes
+        if f" {name} " not in text
+        for t in texts[id(group[0])]
+        if t.startswith(f"where {name} is not")
+        and {i for i, own in texts.items() if t in own} == here
+    ]
+    return also(others)
+
+
+def inputs_of(results: Sequence[Result]) -> str:
+    """What the inputs of badly rounded elements have in common, the rarest."""
+    matching = Counter[str]()
+    for r in results:
+        matching.update(matching_of(r))
+    most = RARE * sum(r.size for r in results)
+    found = [
+        t for t, n in matching.items()
+        if n <= most and t not in PRECISION and all(t in matching_of(r) for r in results)
+    ]  # fmt: skip
+    return f"; {min(found, key=lambda t: matching[t])}" if found else ""
+
+
+def direction(text: str, results: Sequence[Result]) -> str:
+    """Rounding errors have both signs."""
+    if text not in SMALL or sum(r.wrong for r in results) < MANY:
+        return ""
+    one = [way for way in DIRECTIONS if all(way in matching_of(r) for r in results)]
+    return f"{BIASED}{one[0]}" if one else ""
+
+
+def of_rounding(trait: Trait) -> Trait:
+    """The only finding: nothing is farther off than rounding makes it."""
+    if BIASED in trait.text:
+        return trait
+    for near in SMALL:
+        trait = replace(trait, text=trait.text.replace(near, near + ROUNDING))
+    return trait
+
+
+def of_outputs(results: Sequence[Result]) -> str:
+    """Of an operator with several outputs, those that every result has wrong, or none."""
+    names = [p.result_name for p in results[0].case.op.outputs]
+    if len(names) == 1 or not all(r.outputs for r in results):
+        return ""
+    wrong = [n for n in names if all(n in r.outputs for r in results)]
+    right = [n for n in names if not any(n in r.outputs for r in results)]
+    ways = [f"{_are(some)} {way}" for some, way in ((wrong, "wrong"), (right, "right")) if some]
+    return f"; {', '.join(ways)} in all of them" if ways else ""
+
+
+def _are(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
