@@ -229,7 +229,7 @@ def _again(arguments: argparse.Namespace) -> list[str]:
 
 def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     """Those of the file or of the rows, as far as the options let them."""
-    from ..verify.cases import BadCase
+    from ..verify.cases import BadCase, read
     from ..verify.exhaustive import chunks, targets
     from ..verify.generate import FLOATS, generate
 
@@ -280,23 +280,3 @@ def _operator(name: str) -> Op:
         if meant:
             raise ValueError(f"no operator {name!r}; did you mean {meant}, which ATen computes?")
     return operator(name)
-
-
-def read(path: str, seed: int) -> Sequence[Case]:
-    """The cases of a file."""
-    from ..verify.cases import SCHEMA, BadCase, from_data
-
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadCase(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise BadCase(f"{path} is not a JSON file: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
-        raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
-    if not isinstance(data["cases"], list):
-        raise BadCase(f'{path}: "cases" must be a list, but is {data["cases"]!r}')
-    cases = [from_data(entry, i, seed) for i, entry in enumerate(data["cases"])]
-    if len({case.id for case in cases}) < len(cases):
-        raise BadCase(f"{path} must not have two cases of one id")
-    return cases

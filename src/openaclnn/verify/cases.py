@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,6 +247,24 @@ def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
         if type(chosen[name]) not in (kept, type(None) if kind == "text" else kept):
             raise BadCase(f"{where}: {name} must be {what}, but is {value!r}")
     return chosen
+
+
+def read(path: str, seed: int) -> Sequence[Case]:
+    """The cases of a file."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadCase(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise BadCase(f"{path} is not a JSON file: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
+        raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
+    if not isinstance(data["cases"], list):
+        raise BadCase(f'{path}: "cases" must be a list, but is {data["cases"]!r}')
+    cases = [from_data(entry, i, seed) for i, entry in enumerate(data["cases"])]
+    if len({case.id for case in cases}) < len(cases):
+        raise BadCase(f"{path} must not have two cases of one id")
+    return cases
 
 
 def operator(name: str) -> Op:
