@@ -169,15 +169,6 @@ def test_ranks_that_disagree_say_so_in_check_mode():
     assert len(re.findall(r"rank \d has", text)) == 2, text
 
 
-def test_seconds_that_are_no_number_are_reported():
-    values = {"HCCL_EXEC_TIMEOUT": "abc", "HCCL_CONNECT_TIMEOUT": "0"}
-    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"), **values)
-    assert status == 0, text
-    for name, value, used in (("EXEC", "abc", 1836), ("CONNECT", "0", 120)):
-        sentence = f'HCCL_{name}_TIMEOUT must be a whole number from 1 to 2147483, but is "{value}"'
-        assert text.count(f"openaclnn: {sentence}; {used} is used") == 1, text
-
-
 def test_the_timeout_of_the_group_ends_the_process(failures):
     """torch_npu's own, which is not openaclnn's sentence."""
     status, text = failures["sleeps longer than the group waits"]
@@ -292,7 +283,11 @@ def test_processes_that_import_openaclnn_npu(tmp_path):
         assert f"rank {rank} has the sum" in text
 
 
-def test_calls_that_a_task_could_not_survive():
-    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"))
+def test_calls_that_a_task_could_not_survive_and_seconds_that_are_not_numbers():
+    values = {"HCCL_EXEC_TIMEOUT": "abc", "HCCL_CONNECT_TIMEOUT": "0"}
+    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"), **values)
     assert status == 0, text
     assert "all were refused" in text
+    for name, value, used in (("EXEC", "abc", 1836), ("CONNECT", "0", 120)):
+        sentence = f'HCCL_{name}_TIMEOUT must be a whole number from 1 to 2147483, but is "{value}"'
+        assert text.count(f"openaclnn: {sentence}; {used} is used") == 1, text

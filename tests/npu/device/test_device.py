@@ -27,6 +27,13 @@ def test_properties_are_those_of_this_machine():
     assert 0 < free <= total
 
 
+def test_the_version_of_cann():
+    version, newer = torch.npu.utils.get_cann_version, torch.npu.utils._is_gte_cann_version
+    assert (version(), version("HCCL"), version("DRIVER")) == ("8.5.0", "8.5.0", "")
+    assert newer("8.3.0")
+    assert not newer("9.0.0")
+
+
 def test_print():
     text = repr(torch.tensor([[1.5, -2.0], [float("inf"), 0.25]], device="npu"))
     assert re.sub(r"\s+", " ", text) == (
