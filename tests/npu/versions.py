@@ -8,8 +8,9 @@
 A virtual environment for each pair lies in FOLDER and is used again. Both packages come from plain
 `pip install`; openaclnn is built once, as a wheel. For each pair: `openaclnn npu --check`, the
 tests in tests/npu/device as product A2, and PyTorch's first samples of each operator in float32 as
-product any. docs/reference/npu_coverage.md gets the counts and, for each pair, what its tests skip
-and why, what fails, and the samples that fail with this pair but are not in opinfo/known.txt.
+product any. docs/reference/npu_coverage.md gets the day, the counts and, for each pair, what its
+tests skip and why, what fails, and the samples that fail with this pair but are not in
+opinfo/known.txt.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -33,7 +35,10 @@ from .wheels import VERSIONS
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "npu_coverage.md"
 START, END = "<!-- versions: python -m tests.npu.versions -->\n", "<!-- end of versions -->\n"
-HEAD = "| torch_npu | torch | tests/npu/device | PyTorch's samples, float32 |\n|---|---|---|---|\n"
+HEAD = (
+    "| torch_npu | torch | run on | tests/npu/device | PyTorch's samples, float32 |\n"
+    "|---|---|---|---|---|\n"
+)
 PACKAGES = (
     "pyyaml", "pytest", "pytest-xdist", "ml_dtypes", "expecttest", "hypothesis", "accelerate",
     "transformers", "diffusers",
@@ -47,10 +52,12 @@ class Found:
     device: str
     samples: str
     notes: tuple[str, ...] = ()
+    day: date = field(default_factory=date.today)
 
     @property
     def line(self) -> str:
-        return f"| {self.wheel} | {self.torch} | {self.device} | {self.samples} |\n"
+        cells = (self.wheel, self.torch, f"{self.day}", self.device, self.samples)
+        return f"| {' | '.join(cells)} |\n"
 
     @property
     def note(self) -> str:
