@@ -116,6 +116,7 @@ SOURCE = str(Path(__file__).with_name("softmax.c"))
         (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
         (["library:/no/such.so"], "library:/no/such.so: no such file"),
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
+        ([f"python:{SOURCE}:no"], f"python:{SOURCE}:no cannot be loaded: a Python file must end"),
         ([f"python:{__file__}:no"], f"python:{__file__}:no cannot be loaded: no function no; "),
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
         (["--op", "matmull"], "no operator 'matmull'; did you mean aclnnMatmul, which ATen"),

@@ -8,7 +8,7 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,8 @@ from .evaluation import (
     ulp_error,
 )
 
+NARROWER = {"DOUBLE": ("FLOAT",), "FLOAT": ("FLOAT16", "BFLOAT16")}
+
 
 def wide(x: Array) -> Array:
     """The same values in float64; a signalling NaN is no reason for a warning."""
@@ -47,6 +49,7 @@ class Output:
     got: Array
     expected: Array
     terms: Array | None  # the sums of absolute terms, for results that are such sums
+    attributes: Attributes = field(default_factory=dict)
 
     @property
     def dtype(self) -> str:
@@ -91,6 +94,16 @@ class Output:
     def nearest(self) -> Array:
         """The exact values, rounded to the dtype of the result."""
         return rounded(self.expected, self.dtype)
+
+    @cached_property
+    def of_narrow_inputs(self) -> dict[str, Array]:
+        """By narrower dtypes: the distance from the result of inputs rounded to them."""
+        found = {}
+        for name in NARROWER.get(self.dtype, ()) if self.op.pointwise and self.op.kernel else ():
+            narrow = [rounded(wide(x), name).astype(x.dtype) for x in self.inputs]
+            (due,) = evaluate(self.op, narrow, self.attributes)
+            found[name] = np.asarray(ulp_error(self.got, due, self.unit))
+        return found
 
     @cached_property
     def special(self) -> dict[str, Array]:
@@ -141,5 +154,5 @@ def outputs(
             raise ValueError(
                 f"{p.result_name} must have the shape {list(due.shape)}, but got {list(x.shape)}"
             )
-        found.append(Output(op, p.result_name, tuple(inputs), x, due, scale))
+        found.append(Output(op, p.result_name, tuple(inputs), x, due, scale, attributes))
     return found

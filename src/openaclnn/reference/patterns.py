@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..rows.dtypes import DTYPES
+from ..rows.schema import Op
 from .evaluation import REFERENCES, Array
 from .judge import Output, wide
 from .precision import TEXTS, of_results
 
-IN_COMMON, ALL_SUCH = "every wrong element has this in common", "all such elements are wrong"
+EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
+IN_COMMON = f"{EVERY_WRONG} has this in common"
 NEAR = 0.125
 FAR, NEARLY_ALL = 1024, 0.9
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
@@ -57,7 +59,8 @@ def of_elements(
 
 def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
     """What `wrong` elements of one result of `size` have in common, by more than chance; or ""."""
-    told = [p for p in patterns if not p.silent]
+    # What all elements have tells nothing, but for how the results are off.
+    told = [p for p in patterns if not p.silent and (p.matching < size or p.text in TEXTS)]
     found = [p for p in told if p.matching == wrong or (p.matching / size) ** wrong <= CHANCE]
     if not found:
         return ""
@@ -77,16 +80,12 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
     shape = got.shape
     if output.terms is None:
         for p, x in zip(op.input_tensors, output.inputs, strict=True):  # none of a golden's
-            reference = REFERENCES[op.kernel]
             values = np.broadcast_to(wide(x), shape)
             yield from _of_values(p.python_name, values, output.dtype)
             yield from _beyond(p.python_name, values)
-            if rate := reference.rates.get(p.python_name):
+            if rate := REFERENCES[op.kernel].rates.get(p.python_name):
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
-            points = np.array([*reference.special(attributes)], np.float64)
-            points = points.astype(x.dtype).astype(np.float64)
-            points = points[~np.isnan(points)]
-            at = np.isin(np.abs(values), np.abs(points))
+            at = np.broadcast_to(at_threshold(op, x, attributes), shape)
             yield f"{p.python_name} is exactly at a threshold of the formula", at
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
             yield f"{p.python_name} is NaN or exactly at a threshold of the formula", nan | at
@@ -97,6 +96,13 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
     for block in BLOCKS:  # of a tensor smaller than a block, every element
         text = f"it lies past the last full block of {block} elements"
         yield text, position >= got.size - got.size % block
+
+
+def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
+    """Where the formula switches."""
+    points = np.array([*REFERENCES[op.kernel].special(attributes)], np.float64)
+    points = points.astype(x.dtype).astype(np.float64)
+    return np.isin(np.abs(wide(x)), np.abs(points[~np.isnan(points)]))
 
 
 def _from_there_on(wrong: Array) -> Iterator[tuple[str, Array]]:

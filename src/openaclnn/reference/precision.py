@@ -10,23 +10,23 @@ import numpy as np
 
 from ..rows.dtypes import DTYPES
 from .evaluation import Array, rounded, ulp_error
-from .judge import Output, wide
+from .judge import NARROWER, Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
+INPUTS = "its result is that of inputs rounded to {}"
 SIGN = "its result is a zero of the wrong sign"
 NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
 ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
 DIRECTIONS = ("each is too small in magnitude", "each is too large in magnitude")
-NARROWER = {"DOUBLE": ("FLOAT",), "FLOAT": ("FLOAT16", "BFLOAT16")}
 TEXTS = {
     CUT,
     SIGN,
     NEAR,
     NEAR_SUMS,
     *DIRECTIONS,
-    *(NARROW.format(x) for names in NARROWER.values() for x in names),
+    *(text.format(x) for text in (NARROW, INPUTS) for names in NARROWER.values() for x in names),
 }
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
@@ -53,6 +53,10 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
         if bool(fits.all()) and bool((ulp_error(got, exact, name) <= OF_NARROW).all()):
             telling = int(np.count_nonzero(~_short(got, DTYPES[name].digits)))
             yield NARROW.format(name), 2 * telling <= got.size
+    for name, error in output.of_narrow_inputs.items():
+        if bool((error[wrong] <= FEW[output.dtype]).all()):
+            telling = int(np.count_nonzero(np.isfinite(got) & (got != 0)))
+            yield INPUTS.format(name), 2 * telling <= got.size
     if output.terms is not None:
         if bool((output.of_promise[wrong] <= FEW_BOUNDS).all()):
             yield NEAR_SUMS, False

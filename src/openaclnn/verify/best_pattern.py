@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..reference.patterns import IN_COMMON
 from ..reference.precision import NEAR, NEAR_SUMS
@@ -31,6 +32,17 @@ def is_covered(r: Result, texts: Iterable[str]) -> bool:
         all(part.wrong and any(p.text in texts for p in part.patterns) for part in division)
         for division in r.parts
     )
+
+
+def remainder(r: Result, texts: Iterable[str]) -> Result:
+    """The result without the part of its wrong elements that known causes explain; itself if they
+    explain no part, or both."""
+    for division in r.parts:
+        for part, other in (division, division[::-1]):
+            known, left = ([q.text in texts for q in p.patterns] for p in (part, other))
+            if part.wrong and other.wrong and any(known) and not any(left):
+                return replace(r, patterns=other.patterns, wrong=other.wrong, size=other.size)
+    return r
 
 
 def in_a_part(r: Result, text: str) -> bool:
@@ -96,7 +108,8 @@ def best_pattern(
         by_chance = n < FEW and any(word in text for word in special)
         by_chance |= n == 1 < len(left) and text in of_calls
         everywhere = all(text in own for own in calls) and text != EVERY
-        if n >= SHARE * (n + passed[text]) and not by_chance and not everywhere:
+        such = len(calls) if text == EVERY else n + passed[text]  # with those that have a cause
+        if n >= SHARE * such and not by_chance and not everywhere:
             cases[text] = n - 2 * passed[text]
     elements = Counter(t for r in left for t in rare_of(r))
     if len(left) >= ALL * len(calls):  # a mistake in every case is large in some, small in others

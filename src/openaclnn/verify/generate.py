@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..reference.dtypes import missing_module
-from ..reference.evaluation import REFERENCES, input_shapes
+from ..reference.evaluation import REFERENCES, Attributes, input_shapes, refused
 from ..reference.layouts import EXPANDED, FORWARD_LAYOUTS
 from ..rows.schema import Op, Product
 from . import values as kinds
@@ -67,6 +67,9 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
         shape = kinds.shape_of(op, dtype, values, attributes) or usual
         fields = {"shape": shape, "attributes": attributes, "values": values}
         yield fields | {"layout": next(layouts)}
+    for attributes in _alone(op):
+        for values in dict.fromkeys((ordinary, "uniform")):
+            yield {"shape": usual, "attributes": attributes, "values": values}
     for shape in shapes:
         yield {"shape": shape, "values": ordinary}
         yield {"shape": shape, "values": ordinary, "layout": next(layouts)}
@@ -97,6 +100,18 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
             yield {"shape": usual, "values": ordinary, "layout": layout}
         for name in aliases(op, input_shapes(op, usual, REFERENCES[op.kernel].attributes[0])):
             yield {"shape": usual, "values": ordinary, "alias": name}
+
+
+def _alone(op: Op) -> Iterator[Attributes]:
+    """For each attribute a set in which it alone differs from the first, where no set does that: a
+    finding can then name the attribute that a kernel has wrong."""
+    first, *others = REFERENCES[op.kernel].attributes
+    for name in first if len(first) > 1 else ():
+        sets = [{**first, name: a[name]} for a in others if a[name] != first[name]]
+        if not any(made in others for made in sets):
+            shapes = [input_shapes(op, _shapes(op)[0], made) for made in sets]
+            good = [m for m, s in zip(sets, shapes, strict=True) if refused(op, s, m) is None]
+            yield from good[:1]
 
 
 def _shapes(op: Op) -> tuple[Shape, tuple[Shape, ...], Shape]:

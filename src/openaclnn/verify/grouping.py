@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..reference.patterns import common, sentence
+from ..reference.patterns import EVERY_WRONG, common, sentence
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
@@ -22,6 +22,7 @@ from .best_pattern import (
     is_covered,
     matching_of,
     one_cause,
+    remainder,
 )
 from .explanations import known
 from .overall import NOTHING, Trait, complete, counted, ignored, likely, rare_values
@@ -178,6 +179,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     passed = Counter(t for r in others for t in texts[id(r)])
     total = passed + Counter(t for r in failed for t in texts[id(r)])
     good = [r for r in others if r.status == PASSED and not r.case.mistake]
+    partial: set[int] = set()  # ids of results without elements that a pattern found explains
     of_elements_found: dict[str, int] = {}  # patterns, and the findings that have them
     while left:
         by_two = {id(r): r for r in left if is_covered(r, of_elements_found)}
@@ -187,6 +189,10 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
         left = [r for r in left if id(r) not in by_two]
         if not left:
             break
+        rests = [remainder(r, of_elements_found) for r in left]
+        partial |= {id(rest) for rest, r in zip(rests, left, strict=True) if rest is not r}
+        texts |= {id(rest): texts[id(r)] for rest, r in zip(rests, left, strict=True)}
+        left = rests
         if trait := one_cause(left, good):
             found.append(Finding(tuple(left), trait))
             break
@@ -200,6 +206,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)
             said = sentence(text, wrong, matching, never)
+            if any(id(r) in partial for r in group):
+                said = said.replace(EVERY_WRONG, "every other wrong element", 1)
             if text in PRECISION:
                 said += direction(text, group) + inputs_of(group)
             trait = Trait(said, vagueness=SOME if never or wrong < matching else 0)

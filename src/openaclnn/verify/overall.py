@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..reference.evaluation import REFERENCES
 from .cases import Case
 from .patterns import of_layout, of_place, of_shapes, short
 from .runner import Result
@@ -60,6 +62,7 @@ def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
         _attributes(failed, fair, COMPLETE)
         or _places(failed, fair, COMPLETE)
         or _two_attributes(failed, fair, COMPLETE)
+        or _either_attribute(failed, fair)
     )
 
 
@@ -115,7 +118,8 @@ def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
     text, left = min(rare, key=lambda entry: len(entry[1]))
     if second := _attributes(failed, left, COMPLETE):
         return second.said(before=f"{text}, ")
-    return counted(text, len(failed), len(left))
+    equal = [t.removeprefix("only ") for t, same in rare if t != text and same == left]
+    return counted(text, len(failed), len(left)).said(after=also(equal))
 
 
 def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
@@ -175,8 +179,7 @@ def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float
     name, text, passes = equal[0]
     trait = counted(f"only {text}", len(failed), passes)
     if name in untaken:
-        function = failed[0].provider.rpartition(":")[2]
-        return trait.said(after=f"; {function}() has no parameter {name}")
+        return trait.said(after=_no_parameter(failed[0], [name]))
     return trait.said(after=also([text for _, text, _ in equal[1:]]))
 
 
@@ -194,6 +197,31 @@ def _two_attributes(failed: Sequence[Result], passed: Sequence[Result], share: f
         if len(left) < len(passed) and (second := _attributes(failed, left, share)):
             return second.said(before=f"with {' and '.join(texts)}, ")
     return NOTHING
+
+
+def _either_attribute(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
+    """Two attributes of which one at least differs from its usual value, as if both were wrong."""
+    first = REFERENCES[failed[0].case.op.kernel].attributes[0] if failed[0].case.op.kernel else {}
+
+    def differ(r: Result, pair: tuple[str, ...]) -> bool:
+        return any(_key(r.case.attributes[name]) != _key(first[name]) for name in pair)
+
+    pairs = [p for p in itertools.combinations(first, 2) if all(differ(r, p) for r in failed)]
+    if not pairs:
+        return NOTHING
+    passes = {p: sum(differ(r, p) for r in passed) for p in pairs}
+    best = min(pairs, key=lambda p: passes[p])
+    if len(failed) < COMPLETE * (len(failed) + passes[best]) or passes[best] == len(passed):
+        return NOTHING
+    text = " or ".join(f"{name} is not {short(first[name])}" for name in best)
+    trait = counted(f"only where {text}", len(failed), passes[best])
+    if lacking := [name for name in best if name in failed[0].untaken]:
+        return trait.said(after=_no_parameter(failed[0], lacking))
+    return trait
+
+
+def _no_parameter(r: Result, names: Sequence[str]) -> str:
+    return f"; {r.provider.rpartition(':')[2]}() has no parameter {' or '.join(names)}"
 
 
 def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:

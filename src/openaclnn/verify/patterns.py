@@ -62,16 +62,18 @@ def of_elements(
 
 
 def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them, and by each input those where it is 0 and not; none for results that
-    are sums. Without wrong elements, their
-    sizes are all there is to know: a case that has none of them says nothing of them."""
+    """As DIVISIONS names them, and by each input those where it is 0 or at a threshold; none
+    for sums. Without wrong elements, their sizes are all there is to know: a case that has none of
+    them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
-    inputs, zeros = np.ones(output.got.shape, bool), []
+    inputs = np.ones(output.got.shape, bool)
+    points: list[Array] = []
     with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
-            zeros.append(np.broadcast_to(x == 0, inputs.shape))
+            for at in (x == 0, patterns.at_threshold(case.op, x, case.attributes)):
+                points.append(np.broadcast_to(at, inputs.shape))
         values = inputs & np.isfinite(output.got)
         if wrong is not None:
             values &= np.isfinite(output.nearest)
@@ -79,7 +81,7 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
     def divided(among: Array) -> tuple[Part, Part]:
         return _part(case, output, wrong, among), _part(case, output, wrong, ~among)
 
-    return divided(inputs), divided(values), *map(divided, zeros)
+    return divided(inputs), divided(values), *map(divided, points)
 
 
 def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..reference.evaluation import Array, compute_dtype, rounded_attributes
+from ..reference.evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from ..rows.schema import Op
 from .cases import Case
 from .child import WORKER, Child, Died
@@ -44,6 +44,7 @@ class Arguments:
         named = {p["name"]: known[p["name"]] for p in given
                  if p["name"] in known and p["kind"] in NAMED}  # fmt: skip
         needed = [p for p in given if not p["default"]]
+        takes = ", ".join(p.python_name for p in op.parameters if p.role != "output")
         if named and all(p["name"] in named for p in needed):
             self.named = named
             if "VAR_KEYWORD" in kinds:
@@ -57,9 +58,16 @@ class Arguments:
         elif len(needed) == len(every):
             self.positions = every
         else:
-            takes = ", ".join(p.python_name for p in op.parameters if p.role != "output")
             has = ", ".join(p["name"] for p in given) or "nothing"
             raise ValueError(f"{op.python} has the arguments {takes}, but the function takes {has}")
+
+        # By position although some names are the operator's: these must stand where it has them.
+        pairs = zip((p["name"] for p in given), self.positions, strict=False)
+        if any(known.get(word, due) != due for word, due in pairs):
+            other = next(p["name"] for p in given if p["name"] not in known)
+            near = difflib.get_close_matches(other, [p.python_name for p in op.parameters], 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{other} is no argument of {op.python} ({takes}){meant}")
 
     def untaken(self, op: Op) -> tuple[str, ...]:
         """The attributes, by Python name, that the function is not given."""
@@ -94,8 +102,10 @@ class PythonProvider:
         self.untaken = self._arguments.untaken(op)
         self.notes = [self._note(word) for word in self._arguments.unknown
                       if self._arguments.named]  # fmt: skip
-        if self.untaken and not self.notes:
-            self.notes = [f"{name}: the function has no parameter {' or '.join(self.untaken)}"]
+        sets = REFERENCES[op.kernel].attributes
+        varied = [n for n in self.untaken if any(a[n] != sets[0][n] for a in sets)]
+        if varied and not self.notes:
+            self.notes = [f"{name}: the function has no parameter {' or '.join(varied)}"]
         written = {p.name for p in op.outputs} & {*self._arguments.all}
         self._writes = len(written) == len(op.outputs)
         self._takes_out = bool({p.name for p in op.outputs if p.role == "output"} & written)
@@ -116,8 +126,7 @@ class PythonProvider:
         takes = ", ".join(p.python_name for p in self._op.parameters if p.role != "output")
         near = difflib.get_close_matches(word, self.untaken, 1)
         meant = f"; did you mean {near[0]}?" if near else ", and keeps its default"
-        text = f"{self.name}: {word} is no argument of {self._op.python} ({takes})"
-        return text + meant
+        return f"{self.name}: {word} is no argument of {self._op.python} ({takes}){meant}"
 
     @property
     def fingerprint(self) -> int:

@@ -14,6 +14,7 @@ from .best_pattern import RARE, SMALL, matching_of
 from .overall import Trait, also
 from .runner import Result
 
+MOST = 0.5
 MANY = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 
@@ -69,10 +70,13 @@ def of_outputs(results: Sequence[Result]) -> str:
     names = [p.result_name for p in results[0].case.op.outputs]
     if len(names) == 1 or not all(r.outputs for r in results):
         return ""
-    wrong = [n for n in names if all(n in r.outputs for r in results)]
-    right = [n for n in names if not any(n in r.outputs for r in results)]
-    ways = [f"{_are(some)} {way}" for some, way in ((wrong, "wrong"), (right, "right")) if some]
-    return f"; {', '.join(ways)} in all of them" if ways else ""
+    counts = {n: sum(n in r.outputs for r in results) for n in names}
+    wrong = [n for n in names if counts[n] == len(results)]
+    often = [n for n in names if MOST * len(results) <= counts[n] < len(results)]
+    right = [n for n in names if not counts[n]]
+    ways = ((wrong, "wrong"), (often, "wrong in most of them"), (right, "right in all of them"))
+    said = ", ".join(f"{_are(some)} {way}" for some, way in ways if some)
+    return f"; {said}" if said else ""
 
 
 def _are(names: Sequence[str]) -> str:

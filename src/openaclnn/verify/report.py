@@ -149,7 +149,7 @@ def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
     r, lines = found.example, []
     if len(found.results) > 1 or found.cause:
         of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
-        cause = found.cause or ("" if known(r.provider) else NO_CAUSE)
+        cause = found.cause or (NO_CAUSE if r.kind == "wrong" and not known(r.provider) else "")
         lines.append(paint(f"  {of}: {cause}" if cause else f"  {of}", "bold"))
     lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
     if why := explanation(r):

@@ -23,7 +23,7 @@ from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
 
-DEATHS = 3  # crashes and hangs of an operator in a dtype, after which the rest of it is left out
+DEATHS = 3  # crashed, hung or outside, of an operator in a dtype; the rest of it is left out
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
 
 
@@ -124,7 +124,7 @@ class Runner:
             return left_out(why)
         group = (provider.name, case.op.name, case.dtype)
         if self._deaths[group] >= DEATHS:
-            return left_out(f"it crashed or hung {DEATHS} times before")
+            return left_out(f"{DEATHS} calls before it crashed, hung or left their memory")
         if self._standard.name in NEEDS_BENCHMARK and benchmark is None and not case.mistake:
             return left_out("the benchmark has no result")
         start = time.perf_counter()

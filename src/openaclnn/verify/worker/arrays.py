@@ -86,8 +86,8 @@ class Function:
     def __init__(self, file: str, name: str) -> None:
         sys.path.insert(0, str(Path(file).parent))
         spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-        assert spec is not None
-        assert spec.loader is not None
+        if spec is None or spec.loader is None:
+            raise LookupError("a Python file must end with .py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
