@@ -154,6 +154,9 @@ def test_names_that_are_out_of_order(capsys):
     assert main(["verify", "python:mine.py:elu", "--op", "elu", "--quiet"]) == 2
     said = "alhpa is no argument of elu (x, alpha, scale, input_scale); did you mean alpha?"
     assert said in capsys.readouterr().err
+    Path("mine.py").write_text("def elu(scale, zz, alpha, x):\n    return x\n", encoding="utf-8")
+    assert main(["verify", "python:mine.py:elu", "--op", "elu", "--quiet"]) == 2
+    assert ", and by position scale would be another one" in capsys.readouterr().err
 
 
 def test_an_input_that_is_written_is_the_cause(capsys):

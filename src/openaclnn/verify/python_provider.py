@@ -63,10 +63,11 @@ class Arguments:
 
         # By position although some names are the operator's: these must stand where it has them.
         pairs = zip((p["name"] for p in given), self.positions, strict=False)
-        if any(known.get(word, due) != due for word, due in pairs):
+        if moved := [word for word, due in pairs if known.get(word, due) != due]:
             other = next(p["name"] for p in given if p["name"] not in known)
             near = difflib.get_close_matches(other, [p.python_name for p in op.parameters], 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            by_position = f", and by position {moved[0]} would be another one"
+            meant = f"; did you mean {near[0]}?" if near else by_position
             raise ValueError(f"{other} is no argument of {op.python} ({takes}){meant}")
 
     def untaken(self, op: Op) -> tuple[str, ...]:
