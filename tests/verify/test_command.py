@@ -69,8 +69,8 @@ def test_two_providers_against_each_other(capsys):
     assert main([*peer, "--benchmark", "torch"]) == 1  # the formula would be kept by openaclnn
     assert "ulp from the benchmark's" in capsys.readouterr().out
     assert main([*command, "--benchmark", "torch"]) == 2
-    sentence = "openaclnn verify: --benchmark must come with --standard double, either or peer\n"
-    assert capsys.readouterr().err == sentence
+    sentence = "benchmark must come with standard double, either or peer, but it is ours\n"
+    assert capsys.readouterr().err == f"openaclnn verify: {sentence}"
 
 
 @pytest.mark.programs
@@ -129,7 +129,9 @@ SOURCE = str(Path(__file__).with_name("softmax.c"))
         (["--cases", "/no/file"], "/no/file cannot be read: No such file"),
         (["--standard", "best"], "standard must be one of ours, single, double, either, allclose"),
         (["--html", "/no/folder/r.html"], "--html /no/folder/r.html cannot be written"),
-        (["--benchmark", "torch"], "--benchmark must come with --standard double"),
+        (["--benchmark", "torch"], "benchmark must come with standard double"),
+        (["--rtol", "5", "--level", "L0"], "level must come with standard double or either, but"),
+        (["--standard", "single", "--ulp", "3"], "ulp must come with standard ours or peer"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_sentence(given, sentence, capsys):

@@ -20,6 +20,8 @@ from .arguments import WRONG_USE as WRONG_USE
 from .arguments import WrongUse, add_attributes, given_attributes
 from .compare_files import of_function, of_operator, results
 
+STANDARD_OPTIONS = ("standard", "ulp", "level", "rtol", "atol")
+
 if TYPE_CHECKING:
     from ..reference.comparison import Comparison
 
@@ -62,24 +64,20 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def add_standard(sub: argparse.ArgumentParser) -> None:
-    """The options that choose a standard; `standard_of` reads them."""
+    """The options that choose a standard; `standard_options` reads them."""
     add = sub.add_argument
     add(
         "--standard",
-        default="ours",
         help="ours (the default), single, double, either, allclose, peer",
     )
     add("--ulp", type=float, help="limit for ours instead of its promise, or for peer instead of 0")
-    add("--level", default="L1", help="for --standard double or either: L0, L1 (the default) or L2")
+    add("--level", help="for --standard double or either: L0, L1 (the default) or L2")
     add("--rtol", type=float, help="for --standard allclose")
     add("--atol", type=float, help="for --standard allclose")
 
 
-def standard_of(arguments: argparse.Namespace) -> Any:
-    from ..reference.standards import Standard
-
-    a = arguments
-    return Standard(a.standard, a.ulp, a.level, a.rtol, a.atol)
+def standard_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(arguments, name) for name in STANDARD_OPTIONS}
 
 
 def _operator(name: str) -> Op | Row:
@@ -98,21 +96,21 @@ def _own(arguments: argparse.Namespace, op: Op) -> Comparison:
 
     mine, inputs = of_operator(op, arguments.files)
     benchmark = _benchmark(arguments, [p.result_name for p in op.outputs])
-    options = ("standard", "ulp", "level", "rtol", "atol", "dtype", "worst")
-    chosen = {name: getattr(arguments, name) for name in options}
+    options = standard_options(arguments) | {"dtype": arguments.dtype, "worst": arguments.worst}
     named = inputs | given_attributes(arguments)
-    return compare(mine, op.python, benchmark=benchmark, **chosen, **named)
+    return compare(mine, op.python, benchmark=benchmark, **options, **named)
 
 
 def _function(arguments: argparse.Namespace, row: Row) -> Comparison:
     from ..golden.compare import compare_function
+    from ..golden.judging import standard_of
     from ..reference.dtypes import dtype_of
 
     mine, given = of_function(row, arguments.files)
     benchmark = _benchmark(arguments, [p.name for p in row.given if p.written])
     dtype = None if arguments.dtype is None else dtype_of(arguments.dtype)
     named = given | given_attributes(arguments)
-    standard = standard_of(arguments)
+    standard = standard_of(**standard_options(arguments), benchmark=benchmark is not None)
     return compare_function(mine, row, (), named, standard, benchmark, dtype, arguments.worst)
 
 

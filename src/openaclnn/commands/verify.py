@@ -20,7 +20,7 @@ from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from .compare import WRONG_USE, add_standard, standard_of
+from .compare import STANDARD_OPTIONS, WRONG_USE, add_standard, standard_options
 from .programs import C_SUFFIXES, CXX_SUFFIXES
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _verify(
     paint: Paint,
 ) -> int:
     """`of_aten`: the functions that ATen computes, where these are judged."""
-    from ..reference.standards import NEEDS_BENCHMARK
+    from ..reference.standards import NEEDS_BENCHMARK, chosen
     from ..verify import exhaustive
     from ..verify.junit import junit
     from ..verify.page import page
@@ -142,13 +142,16 @@ def _verify(
     from ..verify.report_data import as_data
     from ..verify.runner import Runner
 
-    standard = standard_of(arguments)
     ops = list({case.op.name: case.op for case in cases}.values())
     judge: type[Runner] = Runner
+    asked = standard_options(arguments) | {"benchmark": arguments.benchmark is not None}
     if of_aten:
         from ..golden import running as aten
+        from ..golden.judging import standard_of
 
-        judge, standard = aten.GoldenRunner, aten.standard_of(standard)
+        judge, standard = aten.GoldenRunner, standard_of(**asked)
+    else:
+        standard = chosen("ours", **asked)
 
     def providers_of(word: str) -> list[Provider]:
         _no_source(word, "--aten " if of_aten else "")
@@ -165,8 +168,6 @@ def _verify(
     if needed and (arguments.benchmark or not of_aten):
         (*_, benchmark) = others = providers_of(arguments.benchmark or "torch")
         opened += others
-    elif arguments.benchmark:
-        raise ValueError("--benchmark must come with --standard double, either or peer")
     total = sum(c.shapes[0][0] for c in cases) if arguments.exhaustive else len(cases)
     shown = Silent() if arguments.quiet else progress(sys.stderr, total)
     start = time.monotonic()
@@ -219,10 +220,8 @@ def _again(arguments: argparse.Namespace) -> list[str]:
     words = ["--exhaustive"] if arguments.exhaustive else []
     if _rows(arguments):
         words += [word for name in arguments.op for word in ("--op", name)]
-    for name in ("standard", "ulp", "level", "rtol", "atol", "benchmark", "cases"):
-        value = getattr(arguments, name)
-        default = {"standard": "ours", "level": "L1"}.get(name)
-        if value is not None and value != default:
+    for name in (*STANDARD_OPTIONS, "benchmark", "cases"):
+        if (value := getattr(arguments, name)) is not None:
             words += [f"--{name}", str(value)]
     return words
 

@@ -17,7 +17,7 @@ from ..reference.dtypes import as_dtype, dtype_of
 from ..reference.standards import Standard
 from .arguments import FLOATS, Array, array, bound, code_of
 from .calling import Call
-from .judging import DEFAULT, attributes_of, described_op, judged
+from .judging import attributes_of, described_op, judged, standard_of
 from .values import NoGolden, golden, why_not
 
 OPTIONS = {
@@ -33,7 +33,8 @@ def compare(mine: Any, name: str, /, *arguments: Any, **named: Any) -> Compariso
     if row is None:
         return compare_row(mine, name, *arguments, **named)
     o = {option: named.pop(option, default) for option, default in OPTIONS.items()}
-    standard = Standard(o["standard"], o["ulp"], o["level"], o["rtol"], o["atol"])
+    options = {option: o[option] for option in ("standard", "ulp", "level", "rtol", "atol")}
+    standard = standard_of(**options, benchmark=o["benchmark"] is not None)
     dtype = None if o["dtype"] is None else dtype_of(o["dtype"])
     return compare_function(
         mine, row, arguments, named, standard, o["benchmark"], dtype, o["worst"]
@@ -55,8 +56,6 @@ def compare_function(
     check_worst(worst)
     if why := why_not(row):  # before arguments are asked for
         raise NoGolden(f"{row.name} has no golden value: {why}")
-    if standard.name == "ours" and standard.ulp is None:
-        standard = Standard(DEFAULT, level=standard.level)
     given = bound(row, arguments, named, dtype)
     got = _results(row, mine, "mine", dtype)
     for p in row.given:

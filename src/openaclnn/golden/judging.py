@@ -18,7 +18,7 @@ import numpy as np
 from ..aten import Row
 from ..reference.evaluation import Array
 from ..reference.judge import Output, wide
-from ..reference.standards import Standard, Verdict, verdict
+from ..reference.standards import Standard, Verdict, chosen, verdict
 from ..rows.schema import Op, Parameter
 from ..rows.shapes import ANY_SHAPE
 from .arguments import FLOATS
@@ -81,6 +81,17 @@ def described_op(row: Row) -> Op:
 
 def attributes_of(row: Row, given: Mapping[str, Any]) -> dict[str, Any]:
     return {p.python_name: given[p.name] for p in described_op(row).attributes}
+
+
+def standard_of(**options: Any) -> Standard:
+    """As `chosen` has it; `either` where none is named."""
+    standard = chosen(DEFAULT, **options)
+    if standard.name == "ours" and standard.ulp is None:
+        raise ValueError(
+            "standard ours needs ulp for a function that ATen computes: openaclnn promises no "
+            f"distance there; {DEFAULT} is the default"
+        )
+    return standard
 
 
 def judged(

@@ -12,14 +12,14 @@ from ..aten.directory import directory
 from ..reference.evaluation import Array
 from ..reference.judge import Output
 from ..reference.layouts import CASE_LAYOUTS, of_output
-from ..reference.standards import Standard, Verdict
+from ..reference.standards import Verdict
 from ..verify.cases import MISTAKES, Case
 from ..verify.library import LibraryProvider
 from ..verify.provider import BadProvider, Outcome, Provider
 from ..verify.runner import LEFT_OUT, Result, Runner
 from .calling import CallRequest, Refusal, computed
 from .cases import GoldenCase
-from .judging import DEFAULT, judged
+from .judging import judged
 from .values import Golden, golden
 
 
@@ -108,10 +108,3 @@ def _with_nulls(case: Case, written: Sequence[Array | None]) -> list[Array | Non
     assert isinstance(case, GoldenCase)
     results = iter(written)
     return [None if x is None else next(results) for x in case.call().outputs.values()]
-
-
-def standard_of(standard: Standard) -> Standard:
-    """`either` where no other is named."""
-    if standard.name == "ours" and standard.ulp is None:
-        return Standard(DEFAULT, level=standard.level)
-    return standard

@@ -16,7 +16,7 @@ from .evaluation import CANONICAL_NAN, Array, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
 from .patterns import common, of_elements
-from .standards import Standard, Verdict, verdict
+from .standards import Verdict, chosen, verdict
 
 # The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding
 # can come, so that only what is beyond it is a misrounded value.
@@ -29,9 +29,9 @@ def compare(
     name: str,
     /,
     *arguments: Any,
-    standard: str = "ours",
+    standard: str | None = None,
     ulp: float | None = None,
-    level: str = "L1",
+    level: str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     benchmark: Any = None,
@@ -47,17 +47,20 @@ def compare(
 
     After the name come the inputs and attributes of the operator's Python function. `mine` is an
     array, or a tuple for several outputs; the input of an in-place operator is what it was before.
-    `standard` is "ours" (with `ulp` as the limit, if given), "single", "double" (with `benchmark`,
-    what another implementation got, and `level`), "either" of these two, "allclose" (with
-    `rtol` and `atol`), or "peer" (with `benchmark`, from which results may be `ulp` away, 0 by
-    default).
+    `standard` is "ours" (the default; with `ulp` as the limit, if given), "single", "double" (with
+    `benchmark`, what another implementation got, and `level`), "either" of these two, "allclose"
+    (with `rtol` and `atol`), or "peer" (with `benchmark`, from which results may be `ulp` away, 0
+    by default). An option of another standard is refused.
     A function that ATen computes ("aclnnSoftmax") takes the arguments of its C function without
     the outputs. It is judged against the same function in float64, by "single" or, where that
     fails, "double" with what openaclnn computes as benchmark; integers are equal.
     `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
     """
     _, op = find(name, "compare")
-    chosen = Standard(standard, ulp, level, rtol, atol)
+    judged_by = chosen(
+        "ours", standard=standard, ulp=ulp, level=level, rtol=rtol, atol=atol,
+        benchmark=benchmark is not None,
+    )  # fmt: skip
     check_worst(worst)
     kind = None if dtype is None else dtype_of(dtype)
     given = _bound(op, arguments, named)
@@ -69,10 +72,10 @@ def compare(
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
-        compared(output, verdict(output, chosen, by_name[output.name]), worst, attributes)
+        compared(output, verdict(output, judged_by, by_name[output.name]), worst, attributes)
         for output in outputs(op, inputs, attributes, got)
     )
-    return Comparison(op, attributes, chosen, found)
+    return Comparison(op, attributes, judged_by, found)
 
 
 def check_worst(worst: Any) -> None:

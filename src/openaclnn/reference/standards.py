@@ -33,8 +33,16 @@ from .evaluation import Array, bound_of
 from .judge import Output, wide
 from .steps import steps_between
 
-STANDARDS = ("ours", "single", "double", "either", "allclose", "peer")
+OPTIONS: dict[str, tuple[str, ...]] = {  # that each standard takes
+    "ours": ("ulp",),
+    "single": (),
+    "double": ("level",),
+    "either": ("level",),
+    "allclose": ("rtol", "atol"),
+    "peer": ("ulp",),
+}
 NEEDS_BENCHMARK = ("double", "either", "peer")  # these need what another implementation got
+DEFAULT_LEVEL = "L1"
 THRESHOLD = {"FLOAT16": 2.0**-10, "BFLOAT16": 2.0**-7, "FLOAT": 2.0**-13}
 LEVELS = {"L0": (10.0, 2.0, 2.0), "L1": (5.0, 1.5, 1.5), "L2": (2.0, 1.2, 1.2)}
 SMALL = {  # below the first a golden value is small; its absolute error counts from the second
@@ -56,20 +64,48 @@ class Standard:
 
     name: str = "ours"
     ulp: float | None = None
-    level: str = "L1"
+    level: str | None = None
     rtol: float | None = None
     atol: float | None = None
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("standard", self.name, STANDARDS),
-            ("level", self.level, tuple(LEVELS)),
+            ("standard", self.name, OPTIONS),
+            ("level", self.level or DEFAULT_LEVEL, LEVELS),
         ):
             if value not in known:
                 raise ValueError(f"{what} must be one of {', '.join(known)}, but got {value!r}")
         for what, number in (("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)):
             if number is not None and not number >= 0:  # nor NaN, beyond which nothing is
                 raise ValueError(f"{what} must be at least 0, but got {number!r}")
+        for option in ("ulp", "level", "rtol", "atol"):
+            takers = [name for name, options in OPTIONS.items() if option in options]
+            if getattr(self, option) is not None and self.name not in takers:
+                raise ValueError(
+                    f"{option} must come with standard {' or '.join(takers)}, but it is {self.name}"
+                )
+
+
+def chosen(
+    default: str,
+    *,
+    standard: str | None = None,
+    ulp: float | None = None,
+    level: str | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    benchmark: bool = False,
+) -> Standard:
+    """The standard that a caller asks for; without a name, ours if there is `ulp`, or `default`.
+    `benchmark`: whether there are results of another implementation."""
+    name = standard or ("ours" if ulp is not None else default)
+    found = Standard(name, ulp, level, rtol, atol)
+    if benchmark and found.name not in NEEDS_BENCHMARK:
+        raise ValueError(
+            f"benchmark must come with standard {', '.join(NEEDS_BENCHMARK[:-1])} or "
+            f"{NEEDS_BENCHMARK[-1]}, but it is {found.name}"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -106,7 +142,7 @@ def verdict(output: Output, standard: Standard, benchmark: Array | None = None) 
         return _single(output)
     if standard.name == "either" and (found := _single(output)).passed:
         return found
-    return _double(output, standard.level, _other(output, standard, benchmark))
+    return _double(output, standard.level or DEFAULT_LEVEL, _other(output, standard, benchmark))
 
 
 def _other(output: Output, standard: Standard, benchmark: Array | None) -> Array:
