@@ -21,7 +21,7 @@ from openaclnn.verify.provider import Outcome
 from openaclnn.verify.runner import Runner
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
-STANDARD = Standard("ours", None, "L1", None, None)
+STANDARD = Standard()
 
 
 def cases_of(name, dtype, size=0):

@@ -23,7 +23,10 @@ from tests.verify.kernels_of_the_page import (
 )
 
 from openaclnn.commands.cli import main
+from openaclnn.rows.catalogue import find_operator
+from openaclnn.rows.table import ANY
 from openaclnn.verify.cases import SCHEMA
+from openaclnn.verify.generate import generate
 from openaclnn.verify.overall import _named
 
 pytestmark = pytest.mark.programs
@@ -34,7 +37,8 @@ IN_NUMPY = {
     "flushes subnormals": (", 0, wide)", ", 0, wide * (np.abs(wide) >= 2.0**-126))", "wrong",
                            "x is subnormal"),
     "raises for rank 0": ("    wide =", "    x[0]\n    wide =", "refused", "for tensors of rank 0"),
-    "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong", "in "),
+    "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong",
+                      "^only where a tensor is not FLOAT$"),
     "a lower bound": ("max(lambd, 0)", "max(lambd, 0.5)", "wrong",
                       r"^only with lambd below 0\.5 \(\d+ of \d+ such cases\)$"),
     "an integer": ("max(lambd, 0)", "max(np.trunc(lambd), 0)", "wrong",
@@ -287,3 +291,47 @@ def test_attributes_that_set_the_same_cases_apart():
     Path("cases.json").write_text(json.dumps({"schema": SCHEMA, "cases": cases}), encoding="utf-8")
     _, found = verified("python:mine.py:elu", "elu", "--cases", "cases.json")
     check(found, "wrong", "where alpha is not 1; these are also the cases where scale is not 1$")
+
+
+def test_names_of_arguments_that_are_passed_by_position(capsys):
+    Path("mine.py").write_text(NUMPY.replace("lambd", "threshold"), encoding="utf-8")
+    assert main([*FIRST.split()[1:], "--quiet"]) == 0
+    said = "threshold: no argument of hardshrink; passed by position: x, lambd"
+    assert said in capsys.readouterr().err
+
+
+def test_cases_of_one_dtype_have_no_tensor_of_another():
+    made = generate([find_operator("leaky_relu")], ["FLOAT"], ANY, 1)
+    assert made
+    assert all(case.dtypes == {"FLOAT"} for case in made)
+    two = generate([find_operator("leaky_relu")], ["FLOAT", "FLOAT16"], ANY, 1)
+    assert {"FLOAT", "FLOAT16"} in [case.dtypes for case in two]
+
+
+def test_a_missing_bound_is_named():
+    source = """
+import numpy as np
+
+def logit(input, eps):
+    x = input.astype(np.longdouble)
+    with np.errstate(all="ignore"):
+        if eps >= 0:
+            x = np.where(x < eps, np.longdouble(eps), x)
+        return (np.log(x) - np.log1p(-x)).astype(np.float32)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:logit", "logit", "--dtype", "fp32")
+    check(found, "wrong", "input is above 1 - eps")
+
+
+def test_a_comparison_of_another_input_is_named():
+    source = """
+import numpy as np
+
+def hardshrink_backward(grad_output, x, lambd):
+    grad_output, _ = np.broadcast_arrays(grad_output, x)
+    return np.where(np.abs(grad_output) <= np.maximum(lambd, 0), 0, grad_output).astype(x.dtype)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:hardshrink_backward", "hardshrink_backward")
+    check(found, "wrong", r"only one of \|grad_output\| and \|x\| is at most lambd")

@@ -45,7 +45,7 @@ IN_C = {
                              "    int64_t n = 1;\n    for (uint64_t d = v.rank; d-- > 0; n *= "
                              "v.shape[d]) v.strides[d] = n;\n    const double x = get(&p->x, "
                              "place(&v,",
-                             None, r"^only where a tensor is not contiguous \(\d+ of \d+ such"),
+                             None, "^only where self_or_result is not contiguous "),
     "input_scale of results": ("g * p->inputScale * (x + negative)", "g * (x + negative)", "wrong",
                                "with is_result = True, only where input_scale is not 1 "),
     "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",

@@ -55,7 +55,7 @@ def report_of_mine():
     """Two operators in two dtypes, a bad provider beside a good one."""
     ops = [find_operator(name) for name in ("elu", "hardshrink")]
     cases = generate(ops, ["FLOAT", "FLOAT16"], PRODUCT, 1)
-    standard = Standard("ours", None, "L1", None, None)
+    standard = Standard()
     runner = Runner([Mine("mine", bad), Mine("good", good)], standard, profiles=True)
     results = runner.run(cases, lambda case, done: None)
     return Report(results, ["mine", "good"], standard, [], 1, 0.5)

@@ -60,7 +60,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add = sub.add_argument
     add("providers", nargs="*", metavar="PROVIDER", help="what computes the results (openaclnn)")
     add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
-    add("--dtype", action="append", metavar="DTYPE", help="only this one; may be repeated")
+    add("--dtype", action="append", metavar="DTYPE", help="only tensors of it; may be repeated")
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
     add("--only", action="append", metavar="ID", help="only this case; may be repeated")
     add("--cases", metavar="FILE.json", help="cases of a file instead of those that it makes")

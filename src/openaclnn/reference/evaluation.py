@@ -211,7 +211,7 @@ def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
     tiny, least = math.ldexp(1, form.least - form.digits + 1), math.ldexp(1, form.least)
     largest = math.ldexp(2 - math.ldexp(1, 1 - form.digits), form.greatest)
     values = [0.0, 1.0, tiny, least, largest, math.inf]
-    for point in REFERENCES[op.kernel].special(attributes):
+    for point in REFERENCES[op.kernel].special(attributes).values():
         if math.isfinite(point) and point != 0:
             step = math.ldexp(1, max(math.frexp(point)[1] - 1, form.least) - form.digits + 1)
             values += [point - step, point, point + step]

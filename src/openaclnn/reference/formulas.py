@@ -6,7 +6,7 @@ A new kernel is one entry:
     "leaky_relu": Reference(
         formula=leaky_relu,            # exact for NaN and infinity, in any float dtype of NumPy
         domain=(wide,),                # how to draw ordinary values, one per input
-        special=lambda a: (0.0,),      # where the formula switches, given the attributes
+        special=lambda a: {"0": 0.0},      # where the formula switches, given the attributes
         attributes=({"negative_slope": 0.01}, ...),  # the sets to test
         ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
     )
@@ -41,7 +41,8 @@ class Reference:
     attributes: tuple[Attributes, ...]
     ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
     lost: float = 0.0  # added to the bound of a FLOAT result, however small the result is
-    special: Callable[[Attributes], tuple[float, ...]] = lambda a: ()
+    # By what they are called: where the formula switches, or the way of computing it.
+    special: Callable[[Attributes], Mapping[str, float]] = lambda a: {}
     # Where an approximation is at its worst, given the attributes: how many values.
     hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None
     # For results that are sums: the sums of their absolute terms, by which errors are judged.
@@ -150,9 +151,9 @@ _ELUS = (
 
 
 # Where the kernel changes its way, and where the exponential leaves the range of float32.
-def _elu_special(a: Attributes) -> tuple[float, ...]:
+def _elu_special(a: Attributes) -> Mapping[str, float]:
     rate = abs(a["input_scale"]) or 1.0
-    return 64.0 / rate, 104.0 / rate
+    return {"64 / |input_scale|": 64.0 / rate, "104 / |input_scale|": 104.0 / rate}
 
 
 # At the ends of the reductions of exp, odd multiples of ln2 / 2, and around them; a quarter between
@@ -170,6 +171,10 @@ _ELU_ATTRIBUTES = tuple({"alpha": a, "scale": s, "input_scale": i} for a, s, i i
 
 
 # A negative lambd counts as 0, and NaN, which maximum keeps, lets everything pass.
+def _lambd_special(a: Attributes) -> Mapping[str, float]:
+    return {"lambd": max(a["lambd"], 0.0)}  # NaN stays
+
+
 def hardshrink(x: Array, *, lambd: float) -> Array:
     return np.where(np.abs(x) <= np.maximum(lambd, 0), 0, x)
 
@@ -181,8 +186,8 @@ def hardshrink_backward(g: Array, x: Array, *, lambd: float) -> Array:
 _LAMBDAS = tuple({"lambd": lambd} for lambd in (0.5, 0.0, -1.0, 1e-3, 0.1, math.inf, math.nan))
 
 
-def _eps_special(a: Attributes) -> tuple[float, ...]:
-    return a["eps"], 1 - a["eps"], 0.5
+def _eps_special(a: Attributes) -> Mapping[str, float]:
+    return {"eps": a["eps"], "1 - eps": 1 - a["eps"], "0.5": 0.5}
 
 
 # 1 - eps is the number itself, which float64 need not hold: where x >= 1/2 it holds 1 - x, and
@@ -231,14 +236,14 @@ REFERENCES: dict[str, Reference] = {
     "leaky_relu": Reference(
         formula=leaky_relu,
         domain=(wide,),
-        special=lambda a: (0.0,),
+        special=lambda a: {"0": 0.0},
         attributes=tuple({"negative_slope": slope} for slope in _SLOPES),
         ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
     ),
     "leaky_relu_backward": Reference(
         formula=leaky_relu_backward,
         domain=(wide, ordinary),
-        special=lambda a: (0.0,),
+        special=lambda a: {"0": 0.0},
         attributes=(
             *({"negative_slope": slope, "self_is_result": False} for slope in _SLOPES),
             *({"negative_slope": slope, "self_is_result": True} for slope in (0.01, 0.0, 2.0)),
@@ -270,14 +275,14 @@ REFERENCES: dict[str, Reference] = {
     "hardshrink": Reference(
         formula=hardshrink,
         domain=(ordinary,),
-        special=lambda a: (a["lambd"],),
+        special=_lambd_special,
         attributes=_LAMBDAS,
         ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),
     "hardshrink_backward": Reference(
         formula=hardshrink_backward,
         domain=(wide, ordinary),
-        special=lambda a: (a["lambd"],),
+        special=_lambd_special,
         attributes=_LAMBDAS,
         ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),

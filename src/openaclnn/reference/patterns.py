@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -78,17 +79,30 @@ def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
 def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
     got, op = output.got, output.op
     shape = got.shape
-    if output.terms is None:
-        for p, x in zip(op.input_tensors, output.inputs, strict=True):  # none of a golden's
+    if output.terms is None and output.inputs:  # a golden value has none
+        reference = REFERENCES[op.kernel]
+        points = {t: v for t, v in reference.special(attributes).items() if t != "0"}
+        known: list[tuple[str, Array]] = []
+        for p, x in zip(op.input_tensors, output.inputs, strict=True):
             values = np.broadcast_to(wide(x), shape)
+            for text, point in points.items():
+                yield f"{p.python_name} is above {text}", values > point
+                yield f"{p.python_name} is below {text}", values < point
+                yield f"|{p.python_name}| is at most {text}", np.abs(values) <= point
+            known.append((p.python_name, values))
             yield from _of_values(p.python_name, values, output.dtype)
             yield from _beyond(p.python_name, values)
-            if rate := REFERENCES[op.kernel].rates.get(p.python_name):
+            if rate := reference.rates.get(p.python_name):
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
             at = np.broadcast_to(at_threshold(op, x, attributes), shape)
             yield f"{p.python_name} is exactly at a threshold of the formula", at
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
             yield f"{p.python_name} is NaN or exactly at a threshold of the formula", nan | at
+        for (first, a), (second, b) in combinations(known, 2):  # a kernel that compares another
+            yield f"only one of {first} and {second} is positive", (a > 0) != (b > 0)
+            for text, point in points.items():
+                both = f"only one of |{first}| and |{second}| is at most {text}"
+                yield both, (np.abs(a) <= point) != (np.abs(b) <= point)
     if output.dtype in DTYPES:
         yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
     position = np.arange(got.size).reshape(shape)
@@ -100,7 +114,7 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
 
 def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
     """Where the formula switches."""
-    points = np.array([*REFERENCES[op.kernel].special(attributes)], np.float64)
+    points = np.array([*REFERENCES[op.kernel].special(attributes).values()], np.float64)
     points = points.astype(x.dtype).astype(np.float64)
     return np.isin(np.abs(wide(x)), np.abs(points[~np.isnan(points)]))
 

@@ -47,6 +47,7 @@ class Case:
     at: str = ""  # the parameter that has it; of rows the first input, or the output
     changed: str = ""  # "where dim is not 2": all else is as in a case before
     alias: str = ""  # the input, by Python name, in whose memory the first output is
+    of: str = ""  # the one tensor, as sentences name it, that has the layout; all unless given
 
     @property
     def input_dtypes(self) -> list[str]:
@@ -58,6 +59,10 @@ class Case:
         other = self.companion or self.dtype
         return [other if p.companion else self.out or self.dtype for p in self.op.outputs]
 
+    @property
+    def dtypes(self) -> set[str]:
+        return {*self.input_dtypes, *self.output_dtypes}
+
     def unusual(self) -> int:
         """How many attributes are others than people use."""
         usual = REFERENCES[self.op.kernel].attributes[0]
@@ -66,22 +71,30 @@ class Case:
     def tensors(self) -> Iterator[tuple[str, Shape, bool]]:
         """Name, shape and whether it is written. Outputs: the first, which has the shape of the
         first input where inputs are not broadcast."""
-        for p, shape in zip(self.op.input_tensors, self.shapes, strict=True):
-            yield p.python_name, shape, False
-        if not self.op.inplace:
-            shape = np.broadcast_shapes(*self.shapes) if self.op.pointwise else self.shapes[0]
-            yield self.op.outputs[0].result_name, shape, True
+        first = np.broadcast_shapes(*self.shapes) if self.op.pointwise else self.shapes[0]
+        for i, name in enumerate(tensor_names(self.op)):
+            written = i == len(self.shapes)
+            yield name, first if written else self.shapes[i], written
+
+    def layout_of(self, name: str) -> str:
+        """Of a tensor, as sentences name it."""
+        return self.layout if self.of in ("", name) else "contiguous"
 
     def inputs(self) -> list[Array]:
         drawn = kinds.draw(
             self.op, self.shapes, self.input_dtypes, self.values, self.attributes, self.seed
         )
-        return [along_a_dim(x, self.layout) for x in drawn]
+        names = tensor_names(self.op)
+        return [along_a_dim(x, self.layout_of(n)) for n, x in zip(names, drawn, strict=False)]
+
+    @property
+    def layout_text(self) -> str:
+        return f"{self.layout} of {self.of} alone" if self.of else self.layout
 
     def text(self) -> str:
         """What is particular to it, in words."""
         shapes = " ".join(str(list(s)) for s in dict.fromkeys(self.shapes))
-        parts = [f"shape {shapes}", f"layout {self.layout}", f"values {self.values}"]
+        parts = [f"shape {shapes}", f"layout {self.layout_text}", f"values {self.values}"]
         parts += [attributes_text(self.op, self.attributes)] if self.attributes else []
         parts += [f"companions {self.companion}"] if self.companion else []
         parts += [f"output {self.out}"] if self.out else []
@@ -101,10 +114,16 @@ class Case:
             "layout": self.layout,
             "seed": self.seed,
         }
-        for name in ("companion", "out", "mistake", "alias"):
+        for name in ("of", "companion", "out", "mistake", "alias"):
             if value := getattr(self, name):
                 data[name] = value
         return data
+
+
+def tensor_names(op: Op) -> list[str]:
+    """As sentences name them: the inputs and, unless it is one of them, the first output."""
+    names = [p.python_name for p in op.input_tensors]
+    return names if op.inplace else [*names, op.outputs[0].result_name]
 
 
 def aliases(op: Op, shapes: Sequence[Shape]) -> list[str]:
@@ -135,7 +154,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
     if not isinstance(data, dict) or "op" not in data:
         raise BadCase(f'{where} must be an object with "op", but is {data!r}')
     fields = {"id", "op", "dtype", "shape", "shapes", "attributes", "values", "layout", "seed",
-              "companion", "out", "mistake", "alias"}  # fmt: skip
+              "of", "companion", "out", "mistake", "alias"}  # fmt: skip
     if unknown := sorted(set(data) - fields):
         raise BadCase(f"{where} has {unknown[0]!r}, but the fields are {', '.join(sorted(fields))}")
     op = find_operator(str(data["op"]))
@@ -165,6 +184,8 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
     layout = _one_of(where, "layout", data.get("layout", "contiguous"), CASE_LAYOUTS)
     if layout in EXPANDED and op.inplace:
         raise BadCase(f"{where}: {op.python} writes its input, which must not have layout {layout}")
+    if of := data.get("of") or "":
+        _one_of(where, "of", of, tensor_names(op))
     alias = data.get("alias") or ""
     if alias:
         if not (known_aliases := aliases(op, shapes)):
@@ -180,6 +201,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         attributes=attributes,
         values=values,
         layout=layout,
+        of=of,
         seed=_seed(where, data.get("seed", seed_of(base, name))),
         companion=_dtype(where, data["companion"]) if data.get("companion") else None,
         out=_dtype(where, data["out"]) if data.get("out") else None,

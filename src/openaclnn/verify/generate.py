@@ -17,7 +17,7 @@ from ..reference.evaluation import REFERENCES, Attributes, input_shapes, refused
 from ..reference.layouts import EXPANDED, FORWARD_LAYOUTS
 from ..rows.schema import Op, Product
 from . import values as kinds
-from .cases import OF_ROWS, Case, Shape, aliases, seed_of
+from .cases import OF_ROWS, Case, Shape, aliases, seed_of, tensor_names
 
 USUAL = (5, 3, 67)
 LARGE = ((1 << 18) + 3,)
@@ -34,7 +34,8 @@ FLOATS = ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE")
 
 
 def generate(ops: Iterable[Op], dtypes: Iterable[str], product: Product, seed: int) -> list[Case]:
-    """The cases of some operators in some dtypes, as far as the product has them."""
+    """The cases of some operators whose tensors all have some dtypes, as far as the product has
+    them."""
     wanted = {dtype for dtype in dtypes if not missing_module(dtype)}
     return [
         case
@@ -42,6 +43,7 @@ def generate(ops: Iterable[Op], dtypes: Iterable[str], product: Product, seed: i
         for dtype in op.accepted(product)
         if dtype in wanted
         for case in of_one(op, dtype, product, seed)
+        if case.dtypes <= wanted
     ]
 
 
@@ -100,6 +102,8 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
             yield {"shape": usual, "values": ordinary, "layout": layout}
         for name in aliases(op, input_shapes(op, usual, REFERENCES[op.kernel].attributes[0])):
             yield {"shape": usual, "values": ordinary, "alias": name}
+        for layout, name in itertools.product(("transposed", "strided"), tensor_names(op)):
+            yield {"shape": usual, "values": ordinary, "layout": layout, "of": name}
 
 
 def _alone(op: Op) -> Iterator[Attributes]:

@@ -25,18 +25,21 @@ from .best_pattern import (
     remainder,
 )
 from .explanations import known
-from .overall import NOTHING, Trait, complete, counted, ignored, likely, rare_values
+from .overall import NOTHING, Trait, complete, counted, ignored, likely, of_most, rare_values
 from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
-from .remarks import direction, inputs_of, of_outputs, of_rounding, same_cases
+from .remarks import direction, inputs_of, of_outputs, of_rounding, of_unwritten, same_cases
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
-# Crashes come first; other kinds follow in the order of the run.
-FIRST = ("crashed", "hung", "outside", "damaged")
+# Kinds that end a call before its results are compared: what later kinds say of it is not known.
+ENDING = ("crashed", "hung", "outside", "damaged", "status")
+FIRST = ENDING[:-1]  # in a report, the others by size
 # Values that a person would try first.
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
 NEARLY = "in nearly every case"
 OTHER = "other cases"
+EVERY_OTHER = "every other wrong element"
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
+HALF = 0.5  # of the results, which a pattern explains
 SOME = 0.3  # the vagueness of a pattern of elements of which some are right
 
 
@@ -87,8 +90,16 @@ def _size(shape: Sequence[int]) -> int:
     return n
 
 
-def _order(kind: str) -> int:
-    return FIRST.index(kind) if kind in FIRST else len(FIRST)
+def _stage(kind: str) -> int:
+    return ENDING.index(kind) if kind in ENDING else len(ENDING)
+
+
+def _order(found: Finding) -> tuple[int, bool, int]:
+    """Crashes first, then the largest; what other causes leave comes after them."""
+    kind = found.kind
+    first = FIRST.index(kind) if kind in FIRST else len(FIRST)
+    rest = EVERY_OTHER in found.cause or OTHER in found.cause
+    return first, rest, -len(found.results)
 
 
 def findings(results: Iterable[Result]) -> list[Finding]:
@@ -99,15 +110,15 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     if len(compared) == 1 and failed and not known(failed[0].provider):  # no others to differ from
         (r,) = failed
         return [Finding((r,), Trait(common(r.patterns, r.wrong, r.size)))]
-    calls = [r for r in failed if not r.case.mistake]
+    calls = [r for r in failed if not r.case.mistake and r.kind != "status"]
     # Of kinds that go together: a stride that is ignored is wrong, outside and damaged.
     if len({r.kind for r in calls}) > 1 and not known(calls[0].provider):
         passed = [r for r in compared if r.status == PASSED and not r.case.mistake]
         if trait := complete(calls, passed) or likely(calls, passed):
             found.append(Finding(tuple(calls), trait))
-            failed = [r for r in failed if r.case.mistake]
+            failed = [r for r in failed if r not in calls]
     kinds = list(dict.fromkeys(r.kind for r in failed))
-    kinds.sort(key=_order)
+    kinds.sort(key=_stage)
     for kind in kinds:
         of_kind = [r for r in failed if r.kind == kind]
         if known(of_kind[0].provider):
@@ -119,7 +130,11 @@ def findings(results: Iterable[Result]) -> list[Finding]:
             found += _clearest(of_kind, compared)
     if len(found) == 1:
         found = [replace(found[0], trait=of_rounding(found[0].trait))]
-    return [replace(f, trait=f.trait.said(after=of_outputs(f.results))) for f in found]
+    found.sort(key=_order)
+    for i, f in enumerate(found):
+        more = of_unwritten(f.cause, f.results) + of_outputs(f.results)
+        found[i] = replace(f, trait=f.trait.said(after=more))
+    return found
 
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -165,20 +180,30 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
+def _share(
+    best: tuple[str, bool], left: Sequence[Result], texts: dict[int, tuple[str, ...]]
+) -> float:
+    """Of the results that are left, those that a pattern explains."""
+    text, of_elements = best
+    own = [matching_of(r) if of_elements else texts[id(r)] for r in left]
+    return sum(text in one for one in own) / len(left)
+
+
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
-    usual = compared[0].case
-    texts = {id(r): tuple(of_case(r.case, usual)) for r in compared}
-    left = list(failed)
-    found: list[Finding] = []
-    others_left: list[Result] = []
-    first = _order(failed[0].kind)
+    stage = _stage(failed[0].kind)
     here = {id(r) for r in failed}
     # A result of an earlier kind does not say whether this kind would have followed.
     others = [r for r in compared if id(r) not in here
-              and (r.status != FAILED or _order(r.kind) >= first)]  # fmt: skip
+              and (r.status != FAILED or _stage(r.kind) >= stage)]  # fmt: skip
+    usual = compared[0].case
+    texts = {id(r): tuple(of_case(r.case, usual)) for r in (*failed, *others)}
+    left = list(failed)
+    found: list[Finding] = []
+    others_left: list[Result] = []
     passed = Counter(t for r in others for t in texts[id(r)])
     total = passed + Counter(t for r in failed for t in texts[id(r)])
-    good = [r for r in others if r.status == PASSED and not r.case.mistake]
+    good = [r for r in others if not r.case.mistake
+            and (r.status == PASSED or _stage(r.kind) > stage)]  # fmt: skip
     partial: set[int] = set()  # ids of results without elements that a pattern found explains
     of_elements_found: dict[str, int] = {}  # patterns, and the findings that have them
     while left:
@@ -197,6 +222,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             found.append(Finding(tuple(left), trait))
             break
         best = best_pattern(left, texts, passed)
+        if (best is None or _share(best, left, texts) < HALF) and (place := of_most(left, good)):
+            best = place, False
         if best is None:
             others_left += left
             break
@@ -207,7 +234,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)
             said = sentence(text, wrong, matching, never)
             if any(id(r) in partial for r in group):
-                said = said.replace(EVERY_WRONG, "every other wrong element", 1)
+                said = said.replace(EVERY_WRONG, EVERY_OTHER, 1)
             if text in PRECISION:
                 said += direction(text, group) + inputs_of(group)
             trait = Trait(said, vagueness=SOME if never or wrong < matching else 0)

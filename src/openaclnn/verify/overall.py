@@ -21,6 +21,7 @@ SEEN = 0.25  # of those with a layout, or with one value of an attribute
 CHANCE = 1e-3  # that all failures would have this if they were spread evenly
 SMALL_CHANCE = 0.1
 ENDED = ("crashed", "hung", "outside")
+MANY, MOST = 10, 0.85  # failed cases, and their share that must have a layout
 LISTED = 4  # values that are named one by one
 
 
@@ -63,7 +64,17 @@ def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
         or _places(failed, fair, COMPLETE)
         or _two_attributes(failed, fair, COMPLETE)
         or _either_attribute(failed, fair)
+        or _dtypes(failed, passed)
     )
+
+
+def _dtypes(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
+    """The dtypes beside which every case has failed."""
+    good = {dtype for r in passed for dtype in r.case.dtypes}
+    if not good or any(good.issuperset(r.case.dtypes) for r in failed):
+        return NOTHING
+    names = " or ".join(sorted(good))
+    return counted(f"only where a tensor is not {names}", len(failed), 0)
 
 
 def ignored(failed: Sequence[Result], passed: Sequence[Result], usual: Case) -> Trait:
@@ -143,9 +154,26 @@ def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) ->
     return counted(f"only {best}", n, good[best])
 
 
-def _of_case(case: Case) -> Iterator[str]:
+def of_most(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+    """The layout or alias that most failed cases have, by more than chance; or ""."""
+    bad = Counter(t for r in failed for t in set(_of_memory(r.case)))
+    good = Counter(t for r in passed if r.size for t in set(_of_memory(r.case)))
+    every = len(failed) + sum(1 for r in passed if r.size)
+    found = [
+        text for text, n in bad.items()
+        if len(failed) >= MANY and n >= MOST * len(failed)
+        and n >= SEEN * (n + good[text]) and ((n + good[text]) / every) ** n <= CHANCE
+    ]  # fmt: skip
+    return min(found, key=lambda t: (good[t], -bad[t]), default="")
+
+
+def _of_memory(case: Case) -> Iterator[str]:
     yield from of_layout(case)
     yield from of_place(case)
+
+
+def _of_case(case: Case) -> Iterator[str]:
+    yield from _of_memory(case)
     yield from of_shapes(case.shapes)
 
 

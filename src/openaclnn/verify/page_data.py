@@ -91,7 +91,7 @@ def _case(report: Report, results: Sequence[Result], profiles: Table) -> dict[st
 def _described(case: Case) -> dict[str, Any]:
     shapes = " ".join(str(list(s)) for s in dict.fromkeys(case.shapes))
     attributes = attributes_text(case.op, case.attributes)
-    data = {"id": case.id, "shape": shapes, "layout": case.layout, "values": case.values}
+    data = {"id": case.id, "shape": shapes, "layout": case.layout_text, "values": case.values}
     if attributes:
         data["attributes"] = attributes
     notes = [f"companions {case.companion}"] if case.companion else []

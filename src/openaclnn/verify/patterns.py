@@ -29,6 +29,7 @@ DIVISIONS = (
     ("with finite inputs", "with a NaN or infinite input"),
     ("where inputs and results are finite", "where an input or a result is NaN or infinite"),
 )
+UNWRITTEN = len(DIVISIONS)  # the next of the parts
 # What a name of values does not say.
 VALUES = {
     "special": ": zeros, infinities, NaN, subnormals, ends of ranges",
@@ -55,20 +56,25 @@ def of_elements(
     case: Case, output: Output, wrong: Array, among: Array | None = None
 ) -> tuple[Pattern, ...]:
     """Those that hold for every wrong element."""
-    got = output.got
-    bits = np.ascontiguousarray(got).view(np.uint8).reshape(*got.shape, got.dtype.itemsize)
-    never = NEVER, (bits == PATTERN).all(axis=-1)
+    never = NEVER, unwritten(output)
     return patterns.of_elements(output, case.attributes, wrong, never, among=among)
 
 
+def unwritten(output: Output) -> Array:
+    """The elements that hold what was there before."""
+    got = output.got
+    bits = np.ascontiguousarray(got).view(np.uint8).reshape(*got.shape, got.dtype.itemsize)
+    return np.asarray((bits == PATTERN).all(axis=-1))
+
+
 def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them, and by each input those where it is 0 or at a threshold; none
-    for sums. Without wrong elements, their sizes are all there is to know: a case that has none of
-    them says nothing of them."""
+    """As DIVISIONS names them; those never written; by each input those where it is 0 or at a
+    threshold; none for sums. Without wrong elements, their sizes are all there is to know: a case
+    that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
     inputs = np.ones(output.got.shape, bool)
-    points: list[Array] = []
+    points = [np.zeros(output.got.shape, bool) if wrong is None else wrong & unwritten(output)]
     with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
@@ -152,7 +158,7 @@ def of_layout(case: Case) -> Iterator[str]:
 def _strided(case: Case) -> Iterator[str]:
     """Names of tensors that are not contiguous."""
     for name, shape, written in case.tensors():
-        if not _contiguous(_small(shape), case.layout, written):
+        if not _contiguous(_small(shape), case.layout_of(name), written):
             yield name
 
 

@@ -70,6 +70,16 @@ class Arguments:
             meant = f"; did you mean {near[0]}?" if near else by_position
             raise ValueError(f"{other} is no argument of {op.python} ({takes}){meant}")
 
+        self._own = [p["name"] for p in given if p["name"] not in known][: len(self.positions)]
+
+    def renamed(self, op: Op) -> list[str]:
+        """A sentence where arguments are passed by position under other names."""
+        names = {p.name: p.python_name for p in op.parameters}
+        if self.named or not self._own:
+            return []
+        passed = ", ".join(names[n] for n in self.positions)
+        return [f"{', '.join(self._own)}: no argument of {op.python}; passed by position: {passed}"]
+
     def untaken(self, op: Op) -> tuple[str, ...]:
         """The attributes, by Python name, that the function is not given."""
         return tuple(p.python_name for p in op.attributes if p.name not in self.all)
@@ -104,6 +114,7 @@ class PythonProvider:
         self.notes = [self._note(word) for word in self._arguments.unknown
                       if self._arguments.named]  # fmt: skip
         sets = REFERENCES[op.kernel].attributes
+        self.notes += self._arguments.renamed(op)
         varied = [n for n in self.untaken if any(a[n] != sets[0][n] for a in sets)]
         if varied and not self.notes:
             self.notes = [f"{name}: the function has no parameter {' or '.join(varied)}"]

@@ -12,9 +12,11 @@ from ..reference.precision import DIRECTIONS, ROUNDING
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import RARE, SMALL, matching_of
 from .overall import Trait, also
+from .patterns import UNWRITTEN
 from .runner import Result
 
 MOST = 0.5
+NEVER_WRITTEN = "never written"
 MANY = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 
@@ -63,6 +65,15 @@ def of_rounding(trait: Trait) -> Trait:
     for near in SMALL:
         trait = replace(trait, text=trait.text.replace(near, near + ROUNDING))
     return trait
+
+
+def of_unwritten(cause: str, results: Sequence[Result]) -> str:
+    """Elements that a kernel leaves out, beside another cause."""
+    n = sum(bool(r.parts and r.parts[UNWRITTEN][0].wrong) for r in results)
+    if NEVER_WRITTEN in cause or n < MOST * len(results):
+        return ""
+    where = "all" if n == len(results) else f"{n:,}"
+    return f"; in {where} of them, elements were {NEVER_WRITTEN}"
 
 
 def of_outputs(results: Sequence[Result]) -> str:

@@ -122,8 +122,12 @@ def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]
     compared = sum(r.status != LEFT_OUT for r in results)
     if not failed:
         return []
-    lines = ["", paint(f"{provider}: {op}: {_cases(failed, compared)} failed", "red", "bold")]
-    for found in findings(results):
+    groups = findings(results)
+    several = sum(len(found.results) for found in groups) - failed
+    more = f", {several:,} of them with two causes" if several else ""
+    head = f"{provider}: {op}: {_cases(failed, compared)} failed{more}"
+    lines = ["", paint(head, "red", "bold")]
+    for found in groups:
         lines += finding_lines(report, found, paint)
     left = [r for r in results if r.status == LEFT_OUT]
     if left:

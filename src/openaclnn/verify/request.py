@@ -117,7 +117,6 @@ class Request(Packed):
 
     def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
         super().__init__(case.alias)
-        move = CASE_LAYOUTS[case.layout]
         given = {p.name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
         shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
         made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
@@ -132,6 +131,7 @@ class Request(Packed):
             elif case.mistake == "null input" and p is first:
                 parameters.append({"kind": p.kind, "null": True})
             elif p.name in given:
+                move = CASE_LAYOUTS[case.layout_of(p.python_name)]
                 parameters.append(self._tensor(p.name, move(given[p.name])))
             elif case.alias and p is case.op.outputs[0]:
                 alias = next(q.name for q in case.op.input_tensors if q.python_name == case.alias)
@@ -139,7 +139,8 @@ class Request(Packed):
             else:
                 shape, dtype = outputs[p.name]
                 longer = (*shape, 2) if case.mistake == "wrong shape" else shape
-                view = of_output(case.layout)(np.zeros(longer, numpy_dtype(dtype)))
+                layout = case.layout_of(p.result_name)
+                view = of_output(layout)(np.zeros(longer, numpy_dtype(dtype)))
                 root(view).reshape(-1).view(np.uint8)[...] = PATTERN
                 parameters.append(self._tensor(p.name, view))
         self.written = [p.name for p in case.op.outputs]
