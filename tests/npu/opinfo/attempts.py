@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 import torch
+from torch.testing._internal.common_utils import SEED
 from torch.utils._pytree import tree_flatten, tree_map
 
 DRAWN = re.compile(
@@ -123,11 +124,26 @@ def run_inplace(op: Any, sample: Any, device: str) -> tuple[list[Any], list[Any]
     return [given], []
 
 
-def seed() -> None:
+def seed(number: int = 0) -> None:
     """torch.manual_seed would format the stack for each kind of device that is not there."""
     generators = (random.seed, numpy.random.seed, torch.default_generator.manual_seed)
     for start in (*generators, torch.npu.manual_seed):
-        start(0)
+        start(number)
+
+
+def samples_of(op: Any, dtype: torch.dtype, requires_grad: bool) -> Iterator[Any]:
+    """The samples of op.sample_inputs, which searches the stack for a test: 0.1 s each time where
+    Python was started with -m.
+    """
+    seed()  # what makes all samples at once does not depend on what ran before
+    samples = iter(op.sample_inputs_func(op, "cpu", dtype, requires_grad))
+    while True:
+        seed(SEED)
+        try:
+            sample = next(samples)
+        except StopIteration:
+            return
+        yield sample
 
 
 def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | None:
@@ -142,8 +158,7 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
             return run_inplace(op, sample, device)
         return run(op, sample, device, backward)
 
-    seed()  # the samples do not depend on what ran before
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
+    for sample in samples_of(op, dtype, backward):
         if used == samples:
             break
         DROPPED.get(op.name, lambda _: None)(sample)
