@@ -39,6 +39,7 @@ HEAD = (
     "| torch_npu | torch | run on | tests/npu/device | PyTorch's samples, float32 |\n"
     "|---|---|---|---|---|\n"
 )
+REFUSED = "openaclnn npu: "  # of `openaclnn npu --check`, before why a pair cannot run
 PACKAGES = (
     "pyyaml", "pytest", "pytest-xdist", "ml_dtypes", "expecttest", "hypothesis", "accelerate",
     "transformers", "diffusers",
@@ -139,7 +140,10 @@ def measured(version: str, folder: Path, own: Path) -> Found:
     torch = run(python, "-c", asked, capture_output=True, check=True).stdout.strip()
     checked = run(scripts / "openaclnn", "npu", "--check", capture_output=True)
     if checked.returncode != 0:
-        return Found(version, torch, checked.stderr.strip().splitlines()[-1], "")
+        why = checked.stderr.strip().splitlines()[-1]
+        if not why.startswith(REFUSED):
+            raise SystemExit(checked.stderr)  # the environment's fault, not the pair's
+        return Found(version, torch, f"not run: {why.removeprefix(REFUSED)}", "not run")
     npu: list[str | Path] = [scripts / "openaclnn", "npu", "--", python]
     device, skipped = device_tests(npu, folder / f"{version}.xml")
     compared, failed = samples(npu, folder / f"{version}.json")
