@@ -100,7 +100,7 @@ def evaluate(op: Op, inputs, attributes):
 def draw(op: Op, attributes, rng):
     """Ordinary inputs, not close to where a formula switches."""
     reference = REFERENCES[op.kernel]
-    points = [0.0, 1.0, *reference.special(attributes)]
+    points = [0.0, 1.0, *reference.special(attributes).values()]
     made = []
     shapes = input_shapes(op, reference.example, attributes)
     for domain, shape in zip(reference.domain, shapes, strict=True):

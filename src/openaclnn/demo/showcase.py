@@ -159,7 +159,7 @@ def telling_points(op: Op, dtype: str) -> list[Array]:
     """Infinities, zeros, subnormals, NaN, where the formula switches, and two plain numbers."""
     form = DTYPES[dtype]
     subnormal = 2.0 ** (form.least - form.digits + 1)
-    switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].attributes[0])
+    switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].attributes[0]).values()
     values = [-np.inf, -2.0, *switches, -subnormal, -0.0, 0.0, subnormal, 1.5, np.inf, np.nan]
     distinct = list({repr(float(v)): v for v in values}.values())
     points = np.array(sorted(distinct, key=_order)).astype(numpy_dtype(dtype))

@@ -108,7 +108,7 @@ def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> 
 
     found: list[Mark] = []
     if op.pointwise:
-        at = {p for p in (0.0, *reference.special(attributes)) if math.isfinite(p)}
+        at = {p for p in (0.0, *reference.special(attributes).values()) if math.isfinite(p)}
         found = marks(
             value, sorted({*at, *(-p for p in at)} | ({1.0} if of_probability else set()))
         )
