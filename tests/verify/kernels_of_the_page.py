@@ -11,7 +11,7 @@ from openaclnn.commands.cli import main
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
 NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
-C, RELU = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
+LEAKY, C = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
 GROUP_NORM, COMPARE = re.findall(r"^```py\n(.*?)^```$", PAGE, re.M | re.S)
 FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
 SHOWN = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)

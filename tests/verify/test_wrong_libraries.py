@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.verify.kernels_of_the_page import (
+    LEAKY,
     PAGE,
-    RELU,
     SECOND,
     SHOWN,
     THIRD,
@@ -111,10 +111,35 @@ def test_a_library_without_phase_2(capsys):
 
 
 @needs_compiler
+def test_the_first_c_kernel_of_the_page(capsys):
+    Path("leaky.c").write_text(LEAKY, encoding="utf-8")
+    build, verify = re.findall(r"^openaclnn (.*leaky.*)$", PAGE, re.M)
+    assert main(build.split()) == 0
+    assert main([*verify.split(), "--quiet"]) == 0
+    (passed,) = re.findall(r"`(110 passed, .* ulp)`", PAGE)
+    assert passed in capsys.readouterr().out
+
+
+# What the page says in words.
+RELU = (
+    ("leaky_relu", "relu"),
+    ("LeakyRelu", "Relu"),
+    (" const aclScalar* negativeSlope,\n", "\n"),
+    (" ||\n      (status = openaclnnReadScalar(negativeSlope, &p.slope))", ""),
+    ("  double slope;\n", ""),
+    ("x > 0 ? x : (float)p->slope * x", "x < 0 ? 0 : x"),
+)
+
+
+@needs_compiler
 def test_the_function_of_aten_of_the_page(capsys):
     pytest.importorskip("torch")
-    Path("relu.c").write_text(RELU, encoding="utf-8")
-    build, verify = re.findall(r"^openaclnn (.*relu.*)$", PAGE, re.M)
+    source = LEAKY
+    for old, new in RELU:
+        source = edited(source, old, new)
+    assert "lope" not in source
+    Path("relu.c").write_text(source, encoding="utf-8")
+    build, verify = re.findall(r"^openaclnn (.*relu.c .*|.*librelu.*)$", PAGE, re.M)
     words = [sys.executable, "-m", "openaclnn", *build.split()]
     assert subprocess.run(words).returncode == 0
     assert main([*verify.split(), "--quiet"]) == 0, capsys.readouterr().out

@@ -39,6 +39,7 @@ NEARLY = "in nearly every case"
 OTHER = "other cases"
 EVERY_OTHER = "every other wrong element"
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
+MOST = 0.8  # of the results, which two causes explain
 HALF = 0.5  # of the results, which a pattern explains
 SOME = 0.3  # the vagueness of a pattern of elements of which some are right
 
@@ -141,7 +142,9 @@ def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Find
     """All elements together, or divided where the causes are clearer then."""
     together = _grouped(failed, compared)
     limit = CLEARER * _vagueness(together)
-    if len(together) > 2 and not any(r.patterns or r.case.mistake for r in failed):
+    two = sum(sorted(len(f.results) for f in together)[-2:])
+    clear = two >= MOST * len(failed) or any(r.patterns or r.case.mistake for r in failed)
+    if len(together) > 2 and not clear:
         return [Finding(tuple(failed), NOTHING)]  # no elements, and no one cause
     ways = [_divided(failed, compared, i) for i in range(len(DIVISIONS))]
     return min((w for w in ways if w and _vagueness(w) < limit), key=_vagueness, default=together)
