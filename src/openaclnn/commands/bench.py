@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
-from ..report.output import unwritable, write_json, writing
+from ..report.output import read_json, unwritable, write_json, writing
 from ..report.text_table import Paint
 from ..settings import config
 from .arguments import (
@@ -226,11 +225,6 @@ def _load(path: str) -> dict[str, Any]:
     from ..bench.measure import SCHEMA
 
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise WrongUse(f"{path} cannot be read: {error.strerror}") from None
+        return read_json(path, SCHEMA)
     except ValueError as error:
-        raise WrongUse(f"{path} is not a JSON file: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise WrongUse(f'{path} must have "schema": "{SCHEMA}", as --json writes it')
-    return data
+        raise WrongUse(f"{error}; --json writes such files") from None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and standard output as commands write them: what could not be written is one sentence and
-an exit status, wherever it happens."""
+"""Files and standard output as commands read and write them: what could not be written is one
+sentence and an exit status, wherever it happens."""
 
 from __future__ import annotations
 
@@ -52,6 +52,19 @@ def unwritable(what: str, option: str, path: str | None) -> bool:
             file=sys.stderr,
         )
         return True
+
+
+def read_json(path: str, schema: str) -> dict[str, Any]:
+    """A document that openaclnn wrote; ValueError with one sentence for any other."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not a JSON file: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        raise ValueError(f'{path} must have "schema": "{schema}"')
+    return data
 
 
 def write_json(destination: str, document: dict[str, Any]) -> None:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from ..plan import find
 from ..reference.dtypes import dtype_of
 from ..reference.evaluation import REFERENCES, Array, input_shapes, refused
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
+from ..report.output import read_json
 from ..rows.catalogue import attributes_text, find_operator
 from ..rows.schema import Op
 from . import values as kinds
@@ -274,16 +273,12 @@ def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
 def read(path: str, seed: int) -> Sequence[Case]:
     """The cases of a file."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadCase(f"{path} cannot be read: {error.strerror}") from None
+        given = read_json(path, SCHEMA).get("cases")
     except ValueError as error:
-        raise BadCase(f"{path} is not a JSON file: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
-        raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
-    if not isinstance(data["cases"], list):
-        raise BadCase(f'{path}: "cases" must be a list, but is {data["cases"]!r}')
-    cases = [from_data(entry, i, seed) for i, entry in enumerate(data["cases"])]
+        raise BadCase(str(error)) from None
+    if not isinstance(given, list):
+        raise BadCase(f'{path}: "cases" must be a list, but is {given!r}')
+    cases = [from_data(entry, i, seed) for i, entry in enumerate(given)]
     if len({case.id for case in cases}) < len(cases):
         raise BadCase(f"{path} must not have two cases of one id")
     return cases
