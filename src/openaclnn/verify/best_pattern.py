@@ -70,11 +70,20 @@ def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
         trait.vagueness > VAGUE or trait.such > USUAL * (len(left) + len(passed))
     ):
         return NOTHING  # elements say more than what passed cases, or most cases, have
-    common = [t for t, n in counts.items() if n == len(left) >= FEW]
-    if common:
-        where = min(common, key=lambda t: sum(matching_of(r)[t] for r in left))
-        return trait.said(after=f"; {IN_COMMON}: {where}")
-    return trait
+    where = _rarest_of_all(left) if len(left) >= FEW else ""
+    return trait.said(after=f"; {IN_COMMON}: {where}") if where else trait
+
+
+def _rarest_of_all(results: Sequence[Result]) -> str:
+    """The pattern that the wrong elements of all results have and most elements have not."""
+    counts, matching = Counter[str](), Counter[str]()
+    for r in results:
+        told = {p.text: p.matching for p in r.patterns if not p.silent}
+        counts.update(told.keys())
+        matching.update(told)
+    most = RARE * sum(r.size for r in results)
+    common = [t for t, n in counts.items() if n == len(results) and matching[t] <= most]
+    return min(common, key=lambda t: matching[t], default="")
 
 
 def all_wrong(text: str, results: Sequence[Result]) -> bool:

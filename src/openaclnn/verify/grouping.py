@@ -9,11 +9,13 @@ apart from the others where that names clearer causes: a kernel may lose NaN bes
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..reference.patterns import EVERY_WRONG, common, sentence
+from ..reference.precision import SIGN
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
@@ -26,7 +28,7 @@ from .best_pattern import (
 )
 from .explanations import known
 from .overall import NOTHING, Trait, complete, counted, ignored, likely, of_most, rare_values
-from .patterns import DIVISIONS, EVERY, NEVER, of_case, of_values
+from .patterns import DIVISIONS, EVERY, NEVER, ZEROS, of_case, of_values
 from .remarks import direction, inputs_of, of_outputs, of_rounding, of_unwritten, same_cases
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 
@@ -39,6 +41,7 @@ NEARLY = "in nearly every case"
 OTHER = "other cases"
 EVERY_OTHER = "every other wrong element"
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
+COUNTS = re.compile(r" \([\d,]+ of [\d,]+ such cases\)")
 MOST = 0.8  # of the results, which two causes explain
 HALF = 0.5  # of the results, which a pattern explains
 SOME = 0.3  # the vagueness of a pattern of elements of which some are right
@@ -162,15 +165,28 @@ def _divided(failed: Sequence[Result], compared: Sequence[Result], division: int
         return []
     if not all(any(r.parts[division][i].wrong for r in failed) for i in (0, 1)):
         return []
-    found = []
+    found: list[Finding] = []
+    first: dict[str, int] = {}  # causes of the first part, and their findings
     for i, name in enumerate(DIVISIONS[division]):
         of_part = {id(r): _as_part(r, division, i) for r in compared}
         here = [of_part[id(r)] for r in failed if r.parts[division][i].wrong]
-        for group in _grouped(here, list(of_part.values())):
-            clear = [r for r in group.results if not r.parts[division][1 - i].wrong]
-            if not clear:  # no example shows this part alone
-                return []
-            found.append(Finding(group.results, group.trait.said(f"{name}, "), tuple(clear)))
+        groups = _grouped(here, list(of_part.values()))
+        if name == ZEROS and SIGN not in groups[0].cause:
+            return []
+        for group in groups:
+            cause = COUNTS.sub("", group.cause)
+            if i and cause in first:  # one of both parts
+                other = found[first[cause]]
+                known_ids = {r.case.id for r in other.results}
+                more = [r for r in group.results if r.case.id not in known_ids]
+                trait = replace(other.trait, text=cause)
+                found[first[cause]] = Finding((*other.results, *more), trait, other.clear)
+                continue
+            if cause and not i:
+                first[cause] = len(found)
+            shown = group.clear or group.results
+            clear = tuple(r for r in shown if not r.parts[division][1 - i].wrong)
+            found.append(Finding(group.results, group.trait.said(f"{name}, "), clear))
     return found
 
 
@@ -263,7 +279,8 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
         else:
             if of_elements:
                 of_elements_found[text] = len(found)
-            found.append(Finding(tuple(group), trait))
+            clear = tuple(r for r in group if id(r) not in partial)
+            found.append(Finding(tuple(group), trait, clear))
     for text in dict.fromkeys(of_values(r.case) for r in others_left):  # all that have these values
         group = [r for r in others_left if of_values(r.case) == text]
         if len(group) == total[text] and group[0].case.values != usual.values:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..reference import patterns
 from ..reference.evaluation import Array
-from ..reference.judge import Output
+from ..reference.judge import Output, wide
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..reference.patterns import Pattern as Pattern
 from ..rows.dtypes import DTYPES
@@ -24,10 +24,13 @@ EVERY = "in every case"
 NEVER = "it was never written"
 LARGE = 1 << 16
 PERMUTED = ("transposed", "swapped", "channels_last")  # dense, dims in another order
-# Two parts of the elements: a kernel may lose NaN besides what else is wrong with it.
+ZEROS = "where the right result is 0"
+# Two parts of the elements: a kernel may lose NaN, or the sign of zeros, besides what else is wrong
+# with it.
 DIVISIONS = (
     ("with finite inputs", "with a NaN or infinite input"),
     ("where inputs and results are finite", "where an input or a result is NaN or infinite"),
+    (ZEROS, "where the right result is not 0"),
 )
 UNWRITTEN = len(DIVISIONS)  # the next of the parts
 # What a name of values does not say.
@@ -81,13 +84,15 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
             for at in (x == 0, patterns.at_threshold(case.op, x, case.attributes)):
                 points.append(np.broadcast_to(at, inputs.shape))
         values = inputs & np.isfinite(output.got)
+        zeros = wide(output.got) == 0
         if wrong is not None:
             values &= np.isfinite(output.nearest)
+            zeros = wide(output.nearest) == 0
 
     def divided(among: Array) -> tuple[Part, Part]:
         return _part(case, output, wrong, among), _part(case, output, wrong, ~among)
 
-    return divided(inputs), divided(values), *map(divided, points)
+    return divided(inputs), divided(values), divided(zeros), *map(divided, points)
 
 
 def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:

@@ -17,6 +17,7 @@ from .runner import Result
 
 MOST = 0.5
 NEVER_WRITTEN = "never written"
+TAIL = "it lies past the last full block"
 MANY = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 
@@ -69,11 +70,17 @@ def of_rounding(trait: Trait) -> Trait:
 
 def of_unwritten(cause: str, results: Sequence[Result]) -> str:
     """Elements that a kernel leaves out, beside another cause."""
-    n = sum(bool(r.parts and r.parts[UNWRITTEN][0].wrong) for r in results)
-    if NEVER_WRITTEN in cause or n < MOST * len(results):
+    left_out = [r.parts[UNWRITTEN][0] for r in results if r.parts]
+    left_out = [part for part in left_out if part.wrong]
+    n = len(left_out)
+    if NEVER_WRITTEN in cause or not n or n < MOST * len(results):
         return ""
+    texts = [{p.text for p in part.patterns} for part in left_out]
+    tails = (p.text for p in left_out[0].patterns if p.text.startswith(TAIL))  # the shortest first
+    tail = next((t for t in tails if all(t in own for own in texts)), "")
     where = "all" if n == len(results) else f"{n:,}"
-    return f"; in {where} of them, elements were {NEVER_WRITTEN}"
+    more = f": {tail}" if tail and tail not in cause else ""
+    return f"; in {where} of them, elements were {NEVER_WRITTEN}{more}"
 
 
 def of_outputs(results: Sequence[Result]) -> str:
