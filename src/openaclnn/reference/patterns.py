@@ -88,7 +88,6 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
             for text, point in points.items():
                 yield f"{p.python_name} is above {text}", values > point
                 yield f"{p.python_name} is below {text}", values < point
-                yield f"|{p.python_name}| is at most {text}", np.abs(values) <= point
             known.append((p.python_name, values))
             yield from _of_values(p.python_name, values, output.dtype)
             yield from _beyond(p.python_name, values)
