@@ -20,8 +20,6 @@ from .arguments import WRONG_USE as WRONG_USE
 from .arguments import WrongUse, add_attributes, given_attributes
 from .compare_files import of_function, of_operator, results
 
-STANDARD_OPTIONS = ("standard", "ulp", "level", "rtol", "atol")
-
 if TYPE_CHECKING:
     from ..reference.comparison import Comparison
 
@@ -77,7 +75,9 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
 
 
 def standard_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(arguments, name) for name in STANDARD_OPTIONS}
+    from ..reference.standards import ASKED
+
+    return {name: getattr(arguments, name) for name in ASKED}
 
 
 def _operator(name: str) -> Op | Row:

@@ -20,7 +20,7 @@ from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from .compare import STANDARD_OPTIONS, WRONG_USE, add_standard, standard_options
+from .compare import WRONG_USE, add_standard, standard_options
 from .programs import C_SUFFIXES, CXX_SUFFIXES
 
 if TYPE_CHECKING:
@@ -220,8 +220,9 @@ def _again(arguments: argparse.Namespace) -> list[str]:
     words = ["--exhaustive"] if arguments.exhaustive else []
     if _rows(arguments):
         words += [word for name in arguments.op for word in ("--op", name)]
-    for name in (*STANDARD_OPTIONS, "benchmark", "cases"):
-        if (value := getattr(arguments, name)) is not None:
+    others = {"benchmark": arguments.benchmark, "cases": arguments.cases}
+    for name, value in (standard_options(arguments) | others).items():
+        if value is not None:
             words += [f"--{name}", str(value)]
     return words
 

@@ -14,7 +14,7 @@ from ..reference.compare import check_worst, compared
 from ..reference.compare import compare as compare_row
 from ..reference.comparison import Comparison
 from ..reference.dtypes import as_dtype, dtype_of
-from ..reference.standards import Standard
+from ..reference.standards import ASKED, Standard
 from .arguments import FLOATS, Array, array, bound, code_of
 from .calling import Call
 from .judging import attributes_of, described_op, judged, standard_of
@@ -33,7 +33,7 @@ def compare(mine: Any, name: str, /, *arguments: Any, **named: Any) -> Compariso
     if row is None:
         return compare_row(mine, name, *arguments, **named)
     o = {option: named.pop(option, default) for option, default in OPTIONS.items()}
-    options = {option: o[option] for option in ("standard", "ulp", "level", "rtol", "atol")}
+    options = {option: o[option] for option in ASKED}
     standard = standard_of(**options, benchmark=o["benchmark"] is not None)
     dtype = None if o["dtype"] is None else dtype_of(o["dtype"])
     return compare_function(

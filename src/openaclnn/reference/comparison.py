@@ -12,7 +12,7 @@ from ..report.text_table import columns
 from ..rows.catalogue import attributes_text
 from ..rows.schema import Op
 from .judge import Output
-from .standards import DEFAULT_LEVEL, Standard, Verdict
+from .standards import Standard, Verdict
 
 BAR = 40  # the longest
 
@@ -93,7 +93,7 @@ def described(standard: Standard) -> str:
         return "the accuracy that openaclnn promises" if own else f"at most {standard.ulp:g} ulp"
     if standard.name == "peer":
         return f"at most {standard.ulp or 0:g} ulp from the benchmark"
-    level = f", {standard.level or DEFAULT_LEVEL}" if standard.name in ("double", "either") else ""
+    level = f", {standard.level_used}" if standard.name in ("double", "either") else ""
     return {
         "single": "single benchmark",
         "double": "double benchmark",

@@ -6,7 +6,7 @@ A new kernel is one entry:
     "leaky_relu": Reference(
         formula=leaky_relu,            # exact for NaN and infinity, in any float dtype of NumPy
         domain=(wide,),                # how to draw ordinary values, one per input
-        special=lambda a: {"0": 0.0},      # where the formula switches, given the attributes
+        special=lambda a: {"0": 0.0},  # where the formula switches, given the attributes
         attributes=({"negative_slope": 0.01}, ...),  # the sets to test
         ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
     )
@@ -171,10 +171,6 @@ _ELU_ATTRIBUTES = tuple({"alpha": a, "scale": s, "input_scale": i} for a, s, i i
 
 
 # A negative lambd counts as 0, and NaN, which maximum keeps, lets everything pass.
-def _lambd_special(a: Attributes) -> Mapping[str, float]:
-    return {"lambd": max(a["lambd"], 0.0)}  # NaN stays
-
-
 def hardshrink(x: Array, *, lambd: float) -> Array:
     return np.where(np.abs(x) <= np.maximum(lambd, 0), 0, x)
 
@@ -275,14 +271,14 @@ REFERENCES: dict[str, Reference] = {
     "hardshrink": Reference(
         formula=hardshrink,
         domain=(ordinary,),
-        special=_lambd_special,
+        special=lambda a: {"lambd": max(a["lambd"], 0.0)},
         attributes=_LAMBDAS,
         ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),
     "hardshrink_backward": Reference(
         formula=hardshrink_backward,
         domain=(wide, ordinary),
-        special=_lambd_special,
+        special=lambda a: {"lambd": max(a["lambd"], 0.0)},
         attributes=_LAMBDAS,
         ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),

@@ -19,6 +19,7 @@ from .precision import TEXTS, of_results
 
 EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
 IN_COMMON = f"{EVERY_WRONG} has this in common"
+TAIL = "it lies past the last full block"
 NEAR = 0.125
 FAR, NEARLY_ALL = 1024, 0.9
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
@@ -107,7 +108,7 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
     position = np.arange(got.size).reshape(shape)
     yield "it is the first element", position == 0
     for block in BLOCKS:  # of a tensor smaller than a block, every element
-        text = f"it lies past the last full block of {block} elements"
+        text = f"{TAIL} of {block} elements"
         yield text, position >= got.size - got.size % block
 
 

@@ -41,6 +41,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # that each standard takes
     "allclose": ("rtol", "atol"),
     "peer": ("ulp",),
 }
+LIMITS = ("ulp", "level", "rtol", "atol")
+ASKED = ("standard", *LIMITS)  # what callers of `chosen` choose by
 NEEDS_BENCHMARK = ("double", "either", "peer")  # these need what another implementation got
 DEFAULT_LEVEL = "L1"
 THRESHOLD = {"FLOAT16": 2.0**-10, "BFLOAT16": 2.0**-7, "FLOAT": 2.0**-13}
@@ -68,17 +70,21 @@ class Standard:
     rtol: float | None = None
     atol: float | None = None
 
+    @property
+    def level_used(self) -> str:
+        return DEFAULT_LEVEL if self.level is None else self.level
+
     def __post_init__(self) -> None:
         for what, value, known in (
             ("standard", self.name, OPTIONS),
-            ("level", self.level or DEFAULT_LEVEL, LEVELS),
+            ("level", self.level_used, LEVELS),
         ):
             if value not in known:
                 raise ValueError(f"{what} must be one of {', '.join(known)}, but got {value!r}")
         for what, number in (("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)):
             if number is not None and not number >= 0:  # nor NaN, beyond which nothing is
                 raise ValueError(f"{what} must be at least 0, but got {number!r}")
-        for option in ("ulp", "level", "rtol", "atol"):
+        for option in LIMITS:
             takers = [name for name, options in OPTIONS.items() if option in options]
             if getattr(self, option) is not None and self.name not in takers:
                 raise ValueError(
@@ -98,8 +104,9 @@ def chosen(
 ) -> Standard:
     """The standard that a caller asks for; without a name, ours if there is `ulp`, or `default`.
     `benchmark`: whether there are results of another implementation."""
-    name = standard or ("ours" if ulp is not None else default)
-    found = Standard(name, ulp, level, rtol, atol)
+    if standard is None:
+        standard = default if ulp is None else "ours"
+    found = Standard(standard, ulp, level, rtol, atol)
     if benchmark and found.name not in NEEDS_BENCHMARK:
         raise ValueError(
             f"benchmark must come with standard {', '.join(NEEDS_BENCHMARK[:-1])} or "
@@ -142,7 +149,7 @@ def verdict(output: Output, standard: Standard, benchmark: Array | None = None) 
         return _single(output)
     if standard.name == "either" and (found := _single(output)).passed:
         return found
-    return _double(output, standard.level or DEFAULT_LEVEL, _other(output, standard, benchmark))
+    return _double(output, standard.level_used, _other(output, standard, benchmark))
 
 
 def _other(output: Output, standard: Standard, benchmark: Array | None) -> Array:

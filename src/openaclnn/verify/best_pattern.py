@@ -5,7 +5,7 @@ their wrong elements, or one of their cases."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from ..reference.patterns import IN_COMMON
@@ -70,15 +70,15 @@ def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:
         trait.vagueness > VAGUE or trait.such > USUAL * (len(left) + len(passed))
     ):
         return NOTHING  # elements say more than what passed cases, or most cases, have
-    where = _rarest_of_all(left) if len(left) >= FEW else ""
+    where = rarest_of_all(left) if len(left) >= FEW else ""
     return trait.said(after=f"; {IN_COMMON}: {where}") if where else trait
 
 
-def _rarest_of_all(results: Sequence[Result]) -> str:
+def rarest_of_all(results: Sequence[Result], without: Container[str] = ()) -> str:
     """The pattern that the wrong elements of all results have and most elements have not."""
     counts, matching = Counter[str](), Counter[str]()
     for r in results:
-        told = {p.text: p.matching for p in r.patterns if not p.silent}
+        told = {p.text: p.matching for p in r.patterns if not p.silent and p.text not in without}
         counts.update(told.keys())
         matching.update(told)
     most = RARE * sum(r.size for r in results)

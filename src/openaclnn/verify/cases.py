@@ -79,12 +79,15 @@ class Case:
         """Of a tensor, as sentences name it."""
         return self.layout if self.of in ("", name) else "contiguous"
 
+    @property
+    def input_layouts(self) -> list[str]:
+        return [self.layout_of(p.python_name) for p in self.op.input_tensors]
+
     def inputs(self) -> list[Array]:
         drawn = kinds.draw(
             self.op, self.shapes, self.input_dtypes, self.values, self.attributes, self.seed
         )
-        names = tensor_names(self.op)
-        return [along_a_dim(x, self.layout_of(n)) for n, x in zip(names, drawn, strict=False)]
+        return [along_a_dim(x, own) for x, own in zip(drawn, self.input_layouts, strict=True)]
 
     @property
     def layout_text(self) -> str:

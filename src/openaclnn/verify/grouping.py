@@ -120,7 +120,7 @@ def findings(results: Iterable[Result]) -> list[Finding]:
         passed = [r for r in compared if r.status == PASSED and not r.case.mistake]
         if trait := complete(calls, passed) or likely(calls, passed):
             found.append(Finding(tuple(calls), trait))
-            failed = [r for r in failed if r not in calls]
+            failed = [r for r in failed if r.case.mistake or r.kind == "status"]
     kinds = list(dict.fromkeys(r.kind for r in failed))
     kinds.sort(key=_stage)
     for kind in kinds:
@@ -199,13 +199,12 @@ def _as_part(r: Result, division: int, i: int) -> Result:
     return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
 
 
-def _share(
+def _having(
     best: tuple[str, bool], left: Sequence[Result], texts: dict[int, tuple[str, ...]]
-) -> float:
-    """Of the results that are left, those that a pattern explains."""
+) -> list[Result]:
+    """The results that are left and have a pattern, of elements or of cases."""
     text, of_elements = best
-    own = [matching_of(r) if of_elements else texts[id(r)] for r in left]
-    return sum(text in one for one in own) / len(left)
+    return [r for r in left if text in (matching_of(r) if of_elements else texts[id(r)])]
 
 
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -241,14 +240,15 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             found.append(Finding(tuple(left), trait))
             break
         best = best_pattern(left, texts, passed)
-        if (best is None or _share(best, left, texts) < HALF) and (place := of_most(left, good)):
+        few = best is None or len(_having(best, left, texts)) < HALF * len(left)
+        if few and (place := of_most(left, good)):
             best = place, False
         if best is None:
             others_left += left
             break
         text, of_elements = best
+        group = _having(best, left, texts)
         if of_elements:
-            group = [r for r in left if text in matching_of(r)]
             wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)
             said = sentence(text, wrong, matching, never)
@@ -262,7 +262,6 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
                 where = where if where.vagueness else replace(where, vagueness=trait.vagueness)
                 trait = where.said(f"{trait.text}, ")
         else:
-            group = [r for r in left if text in texts[id(r)]]
             passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
             said = f"only {text}" if alone and text != EVERY else text

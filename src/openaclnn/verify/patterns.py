@@ -84,10 +84,9 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
             for at in (x == 0, patterns.at_threshold(case.op, x, case.attributes)):
                 points.append(np.broadcast_to(at, inputs.shape))
         values = inputs & np.isfinite(output.got)
-        zeros = wide(output.got) == 0
         if wrong is not None:
             values &= np.isfinite(output.nearest)
-            zeros = wide(output.nearest) == 0
+        zeros = wide(output.got if wrong is None else output.nearest) == 0
 
     def divided(among: Array) -> tuple[Part, Part]:
         return _part(case, output, wrong, among), _part(case, output, wrong, ~among)

@@ -4,20 +4,19 @@ the outputs that are wrong."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..reference.patterns import TAIL
 from ..reference.precision import DIRECTIONS, ROUNDING
 from ..reference.precision import TEXTS as PRECISION
-from .best_pattern import RARE, SMALL, matching_of
+from .best_pattern import SMALL, matching_of, rarest_of_all
 from .overall import Trait, also
 from .patterns import UNWRITTEN
 from .runner import Result
 
 MOST = 0.5
 NEVER_WRITTEN = "never written"
-TAIL = "it lies past the last full block"
 MANY = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 
@@ -40,15 +39,8 @@ def same_cases(text: str, group: Sequence[Result], texts: Mapping[int, tuple[str
 
 def inputs_of(results: Sequence[Result]) -> str:
     """What the inputs of badly rounded elements have in common, the rarest."""
-    matching = Counter[str]()
-    for r in results:
-        matching.update(matching_of(r))
-    most = RARE * sum(r.size for r in results)
-    found = [
-        t for t, n in matching.items()
-        if n <= most and t not in PRECISION and all(t in matching_of(r) for r in results)
-    ]  # fmt: skip
-    return f"; {min(found, key=lambda t: matching[t])}" if found else ""
+    found = rarest_of_all(results, without=PRECISION)
+    return f"; {found}" if found else ""
 
 
 def direction(text: str, results: Sequence[Result]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..reference.evaluation import Array, numpy_dtype
 from ..reference.layouts import CASE_LAYOUTS
-from .cases import Case, tensor_names
+from .cases import Case
 from .provider import BadProvider, Outcome
 
 Tensors = Sequence[Any]
@@ -130,9 +130,8 @@ class TorchProvider:
         return Outcome(results)
 
     def _results(self, case: Case, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        layouts = [case.layout_of(name) for name in tensor_names(case.op)]
-        moved = [CASE_LAYOUTS[name](x) for name, x in zip(layouts, inputs, strict=False)]
-        tensors = [self._tensor(x) for x in moved]
+        placed = zip(inputs, case.input_layouts, strict=True)
+        tensors = [self._tensor(CASE_LAYOUTS[layout](x)) for x, layout in placed]
         with self._torch.no_grad():
             found = self._call(case, tensors)
         several = found if isinstance(found, tuple) else (found,)
