@@ -107,7 +107,8 @@ class Trial:
         level = "import openaclnn; print(openaclnn.config()['kernels'])"
         found = subprocess.run([sys.executable, "-c", level], capture_output=True, text=True)
         levels = found.stdout.strip() or "v2;v3;v4"
-        options = [f"-Ccmake.define.OPENACLNN_LEVELS={levels}", "-Cbuild-dir=build/python"]
+        settings = [f"cmake.define.OPENACLNN_LEVELS={levels}", "build-dir=build/python"]
+        options = [f"--config-settings={setting}" for setting in settings]  # pip 23.0 has no -C
         if util.find_spec("scikit_build_core") and util.find_spec("nanobind"):
             options.append("--no-build-isolation")
         self.run(self.python, "-m", "pip", "install", "-q", "--no-deps", *options, ".")
