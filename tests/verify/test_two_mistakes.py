@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
         (
             """    w = np.fmax(x.astype(float), -1e308)
     y = np.where(w > 0, input_scale * w, input_scale * alpha * np.expm1(scale * w))""",
-            ("^only where scale is not 1 or input_scale is not 1$", "x is NaN; all such elements"),
+            ("^only where scale is not 1 or input_scale is not 1", "x is NaN; all such elements"),
         ),
         (
             """    w = x.astype(float)
@@ -46,3 +46,62 @@ def elu(x, alpha, scale, input_scale):
     assert len(found) == 2
     for cause in causes:
         check(found, "wrong", cause)
+
+
+BACKWARD = """
+import numpy as np
+
+def exp(x):
+    return np.exp(np.where(np.isfinite(x), np.clip(x, -8000, 8000), x))
+
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, x):
+    g, x = grad_output.astype(np.longdouble), x.astype(np.longdouble)
+    with np.errstate(all="ignore"):
+        {body}
+        steep = g * (factor * input_scale) * exp(input_scale * x)
+        low = g * input_scale * (x + factor) if is_result else steep
+        y = np.where(x > 0, g * scale, low).astype(grad_output.dtype)
+    {after}
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "causes"),
+    [
+        (
+            "factor = np.longdouble(scale)",
+            "if x.size % 8: y.reshape(-1)[-(x.size % 8):] = 12345",
+            ("^where alpha is not 1", "it lies past the last full block of 8 elements; all"),
+        ),
+        (
+            "factor, x = np.longdouble(alpha), np.maximum(x, -5)",
+            "",
+            ("^where scale is not 1", "self_or_result is below -5"),
+        ),
+    ],
+    ids=("alpha ignored and a tail", "scale ignored and a clamp"),
+)
+def test_an_attribute_beside_elements(body, after, causes):
+    source = BACKWARD.format(body=body, after=after)
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
+    for cause in causes:
+        check(found, "wrong", cause)
+
+
+def test_precision_of_a_narrower_dtype(monkeypatch):
+    """Also where differences cancel, and beyond its range."""
+    monkeypatch.setenv("OPENACLNN_PRODUCT", "any")
+    source = """
+import numpy as np
+
+def hardshrink(x, lambd):
+    wide = x.astype(float)
+    with np.errstate(all="ignore"):
+        return np.where(np.abs(wide) <= max(lambd, 0), 0, x.astype(np.float16)).astype(x.dtype)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:hardshrink", "hardshrink")
+    check(found, "wrong", "its result has only the precision of FLOAT16$")
+    check(found, "wrong", "the right result is outside the range of FLOAT16, only in BFLOAT16")

@@ -62,6 +62,8 @@ IN_C = {
                                 "i < count; ++i) put(&p->out, place(&p->out, i), 0);\n"
                                 "  for (int64_t i = 0; i < count; ++i) {", "wrong",
                                 "only when grad_input is in the memory of an input"),
+    "scalars in double": ("*value = (float)*value", "(void)0", "wrong",
+                          "its result is that of scalars that were not rounded to FLOAT"),
     "ignores isResult": ("p->isResult", "0", "wrong", "with is_result = True"),
     "accepts every shape": ("if (!sameShape(&p.grad, &p.x) ||", "if (0 &&", None,
                             "when the output has the wrong shape"),

@@ -88,13 +88,16 @@ def rounded_attributes(op: Op, attributes: Attributes, compute: str) -> Attribut
     return {k: float(np.float32(v)) if k in scalars else v for k, v in attributes.items()}
 
 
-def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    """The outputs: the formula on the exact inputs, in float64, in long double for DOUBLE."""
+def evaluate(
+    op: Op, inputs: Sequence[Array], attributes: Attributes, rounding: bool = True
+) -> tuple[Array, ...]:
+    """The outputs: the formula on the exact inputs, in float64, in long double for DOUBLE.
+    `rounding`: of scalars, as phase 1 does."""
     compute = compute_dtype(inputs)
     wider = np.longdouble if compute == "DOUBLE" else np.float64
     with np.errstate(all="ignore"):
         exact = [x.astype(np.float64).astype(wider) for x in inputs]
-        named = rounded_attributes(op, attributes, compute)
+        named = rounded_attributes(op, attributes, compute) if rounding else attributes
         if compute == "DOUBLE":  # products of attributes, too, are rounded to more digits
             named = {k: wider(v) if isinstance(v, float) else v for k, v in named.items()}
         found = REFERENCES[op.kernel].formula(*exact, **named)

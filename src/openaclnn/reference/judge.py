@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .evaluation import (
     CANONICAL_NAN,
@@ -26,11 +27,12 @@ from .evaluation import (
     dtype_name,
     evaluate,
     rounded,
+    rounded_attributes,
     scaled_errors,
     ulp_error,
 )
 
-NARROWER = {"DOUBLE": ("FLOAT",), "FLOAT": ("FLOAT16", "BFLOAT16")}
+NARROWER = {"DOUBLE": ("FLOAT", "FLOAT16", "BFLOAT16"), "FLOAT": ("FLOAT16", "BFLOAT16")}
 
 
 def wide(x: Array) -> Array:
@@ -106,6 +108,15 @@ class Output:
         return found
 
     @cached_property
+    def of_wide_scalars(self) -> Array | None:
+        """The distance from the result of scalars that were not rounded to FLOAT, if it differs."""
+        rounded_to = rounded_attributes(self.op, self.attributes, compute_dtype(self.inputs))
+        if not (self.op.pointwise and self.op.kernel) or rounded_to == self.attributes:
+            return None
+        (due,) = evaluate(self.op, self.inputs, self.attributes, rounding=False)
+        return np.asarray(ulp_error(self.got, due, self.unit))
+
+    @cached_property
     def special(self) -> dict[str, Array]:
         """Where special values differ, by kind of difference."""
         got, due = wide(self.got), self.expected
@@ -123,6 +134,16 @@ class Output:
             "zero of the other sign": both_numbers & signs & zero,
             "number of the other sign": both_numbers & signs & ~zero & (due != 0) & (got != 0),
         }
+
+    def off_by(self, distance: Array) -> str:
+        """Of the farthest element: in ulp, up to a quarter of the value."""
+        at = int(np.argmax(distance))
+        worst = float(distance.flat[at])
+        if worst < 2.0 ** (DTYPES[self.unit].digits - 2):
+            return f"off by {worst:.4g}"
+        kind = next((kind for kind, where in self.special.items() if where.flat[at]), "")
+        article = "a " if kind.startswith(("zero", "number")) else ""
+        return article + kind or "another value altogether"
 
     @property
     def other_nans(self) -> int:

@@ -104,7 +104,9 @@ def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple
                 both = f"only one of |{first}| and |{second}| is at most {text}"
                 yield both, (np.abs(a) <= point) != (np.abs(b) <= point)
     if output.dtype in DTYPES:
-        yield from _of_values("the right result", np.asarray(wide(output.nearest)), output.dtype)
+        result = np.asarray(wide(output.nearest))
+        yield from _of_values("the right result", result, output.dtype)
+        yield from _out_of_range(result, output.dtype)
     position = np.arange(got.size).reshape(shape)
     yield "it is the first element", position == 0
     for block in BLOCKS:  # of a tensor smaller than a block, every element
@@ -142,6 +144,17 @@ def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     yield f"{name} is between -{NEAR} and {NEAR}", np.abs(x) <= NEAR
     yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
     yield f"{name} is positive", ~np.signbit(x) & ~np.isnan(x)
+
+
+def _out_of_range(result: Array, dtype: str) -> Iterator[tuple[str, Array]]:
+    """Infinite or 0, if intermediate results are of a narrower dtype."""
+    for narrow in ("FLOAT16", "FLOAT"):
+        form = DTYPES[narrow]
+        if form.greatest < DTYPES[dtype].greatest:
+            size = np.abs(result)
+            outside = (size >= 2.0 ** (form.greatest + 1)) | (size < 2.0**form.least)
+            outside &= np.isfinite(result) & (result != 0)
+            yield f"the right result is outside the range of {narrow}", outside
 
 
 def _beyond(name: str, x: Array) -> Iterator[tuple[str, Array]]:

@@ -15,6 +15,7 @@ from .judge import NARROWER, Output, wide
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
 INPUTS = "its result is that of inputs rounded to {}"
+SCALARS = "its result is that of scalars that were not rounded to FLOAT"
 SIGN = "its result is a zero of the wrong sign"
 NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
@@ -22,6 +23,7 @@ ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
 DIRECTIONS = ("each is too small in magnitude", "each is too large in magnitude")
 TEXTS = {
     CUT,
+    SCALARS,
     SIGN,
     NEAR,
     NEAR_SUMS,
@@ -31,6 +33,7 @@ TEXTS = {
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
+CUT_OFF = 0.75  # of a ulp, which half of the results that are cut are off by
 LAST_BITS = 4
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
 
@@ -43,14 +46,22 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
     got, nearest, exact = wide(output.got[wrong]), output.nearest[wrong], output.expected[wrong]
     near = wide(nearest)
     if bool(((got == _cut(nearest, exact)) & (got != near)).all()):
-        yield CUT, False
+        yield CUT, bool((output.ulp[wrong] < CUT_OFF).all())
+    unrounded, promised = output.of_wide_scalars, output.promised
+    if (
+        unrounded is not None
+        and promised is not None
+        and bool((unrounded[wrong] <= promised).all())
+    ):
+        yield SCALARS, False
     if bool(((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near))).all()):
         yield SIGN, False
     less, more = (np.abs(got) < np.abs(exact)), (np.abs(got) > np.abs(exact))
     yield from ((way, True) for way, are in zip(DIRECTIONS, (less, more), strict=True) if are.all())
     for name in NARROWER.get(output.dtype, ()):
         fits = wide(rounded(got, name)) == got
-        if bool(fits.all()) and bool((ulp_error(got, exact, name) <= OF_NARROW).all()):
+        close = ulp_error(got, exact, name) <= OF_NARROW  # not where differences cancel
+        if bool(fits.all()) and 2 * int(np.count_nonzero(close)) >= got.size:
             telling = int(np.count_nonzero(~_short(got, DTYPES[name].digits)))
             yield NARROW.format(name), 2 * telling <= got.size
     for name, error in output.of_narrow_inputs.items():

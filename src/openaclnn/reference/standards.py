@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from ..rows.dtypes import DTYPES
 from .error_figures import errors_over, mean, ratio, relative_errors
 from .evaluation import Array, bound_of
 from .judge import Output, wide
@@ -178,17 +177,11 @@ def _ours(output: Output, standard: Standard) -> Verdict:
     worst = float(distance.max())
     reason = (
         _counted(wrong, f"are off by more than {limit:.4g} ulp of {output.unit}")
-        + f"; the worst is {off_by(worst, output.unit)}"
+        + f"; the worst is {output.off_by(distance)}"
         if wrong.any()
         else f"at most {worst:.4g} ulp of {output.unit}, {limit:.4g} allowed"
     )
     return Verdict(not wrong.any(), reason, wrong, {"ulp": worst}, {"ulp": limit})
-
-
-def off_by(distance: float, unit: str) -> str:
-    """In ulp, up to a quarter of the value."""
-    near = distance < 2.0 ** (DTYPES[unit].digits - 2)
-    return f"off by {distance:.4g}" if near else "another value altogether"
 
 
 def _of_bound(output: Output) -> Verdict:

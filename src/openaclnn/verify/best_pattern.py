@@ -5,19 +5,20 @@ their wrong elements, or one of their cases."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ..reference.patterns import IN_COMMON
-from ..reference.precision import NEAR, NEAR_SUMS
+from ..reference.patterns import IN_COMMON, TAIL
+from ..reference.precision import NEAR, NEAR_SUMS, SCALARS
 from ..reference.precision import TEXTS as PRECISION
 from .overall import NOTHING, Trait, complete, likely
-from .patterns import EVERY, NEVER
+from .patterns import EVERY, LAST_BLOCK, NEVER, Part
 from .runner import Result
 
 SHARE = 0.7  # of the cases with a pattern that must have failed
 FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
 WHOLE = 0.98  # of the elements with a pattern are wrong
+MANY = 0.8  # of them, where an input of 0 may hide the mistake
 VAGUE = 0.3  # the share of such cases that passed
 USUAL = 0.7  # of all cases
 SEEN = 0.3  # of the results that have a pattern of elements
@@ -26,18 +27,24 @@ ALL = 0.9
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
 
+def _divisions(r: Result, texts: Iterable[str]) -> Iterator[tuple[Part, Part]]:
+    """The last block counts if it is one of the causes: any elements may be the last."""
+    of_tail = any(text.startswith(TAIL) for text in texts)
+    return (d for i, d in enumerate(r.parts) if of_tail or i != LAST_BLOCK)
+
+
 def is_covered(r: Result, texts: Iterable[str]) -> bool:
     """Whether causes that are known explain both parts of a division, each another one."""
     return any(
         all(part.wrong and any(p.text in texts for p in part.patterns) for part in division)
-        for division in r.parts
+        for division in _divisions(r, texts)
     )
 
 
 def remainder(r: Result, texts: Iterable[str]) -> Result:
     """The result without the part of its wrong elements that known causes explain; itself if they
     explain no part, or both."""
-    for division in r.parts:
+    for division in _divisions(r, texts):
         for part, other in (division, division[::-1]):
             known, left = ([q.text in texts for q in p.patterns] for p in (part, other))
             if part.wrong and other.wrong and any(known) and not any(left):
@@ -86,9 +93,26 @@ def rarest_of_all(results: Sequence[Result], without: Container[str] = ()) -> st
     return min(common, key=lambda t: matching[t], default="")
 
 
-def all_wrong(text: str, results: Sequence[Result]) -> bool:
+def all_wrong(text: str, results: Sequence[Result], share: float = WHOLE) -> bool:
     """Nearly all elements with a pattern are wrong."""
-    return sum(r.wrong for r in results) >= WHOLE * sum(matching_of(r)[text] for r in results)
+    return sum(r.wrong for r in results) >= share * sum(matching_of(r)[text] for r in results)
+
+
+def _of_usual(results: Sequence[Result]) -> str:
+    """The pattern, all of whose elements are wrong, of nearly all results with usual attributes: an
+    attribute may be ignored besides, which shows in the others alone. Or ""."""
+    usual = [r for r in results if not r.case.unusual()]
+    counts = Counter(t for r in usual for t in matching_of(r))
+    rare = Counter(
+        t for r in usual for t in rare_of(r)
+    )  # in a small tensor, a tail is all there is
+    found = [
+        t for t, n in rare.items()
+        if n >= FEW and counts[t] >= ALL * len(usual)
+        and all_wrong(t, [r for r in usual if t in matching_of(r)], MANY)
+    ]  # fmt: skip
+    of_all = Counter(t for r in results for t in rare_of(r))
+    return max(found, key=lambda t: (of_all[t], rare[t]), default="")
 
 
 def matching_of(r: Result) -> dict[str, int]:
@@ -131,11 +155,13 @@ def best_pattern(
     most = max([*cases.values(), *elements.values()], default=0)
     whole = {t: n for t, n in elements.items() if wrong[t] >= WHOLE * matching[t] and n >= most / 2}
     if whole:
-        best = max(whole, key=lambda t: (whole[t], -matching[t]))
+        best = max(whole, key=lambda t: (whole[t], -matching[t], t == SCALARS))
         where = [t for t in whole if t != NEVER and whole[t] >= SHARE * whole[best]]
         if best == NEVER and where:  # which elements says more
             best = max(where, key=lambda t: whole[t])
         return best, True
+    if usual := _of_usual(left):
+        return usual, True
     if len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
         return EVERY, False
     apart = {t: n for t, n in cases.items() if t != EVERY and n >= 0.9 * most and n > 0}

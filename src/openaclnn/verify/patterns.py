@@ -33,6 +33,7 @@ DIVISIONS = (
     (ZEROS, "where the right result is not 0"),
 )
 UNWRITTEN = len(DIVISIONS)  # the next of the parts
+LAST_BLOCK = UNWRITTEN + 1
 # What a name of values does not say.
 VALUES = {
     "special": ": zeros, infinities, NaN, subnormals, ends of ranges",
@@ -71,13 +72,15 @@ def unwritten(output: Output) -> Array:
 
 
 def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them; those never written; by each input those where it is 0 or at a
-    threshold; none for sums. Without wrong elements, their sizes are all there is to know: a case
-    that has none of them says nothing of them."""
+    """As DIVISIONS names them; those never written; the last block; by each input those where it is
+    0 or at a threshold; none for sums. Without wrong elements, their sizes are all there is to
+    know: a case that has none of them says nothing of them."""
     if output.terms is not None or not case.op.pointwise:
         return ()
     inputs = np.ones(output.got.shape, bool)
-    points = [np.zeros(output.got.shape, bool) if wrong is None else wrong & unwritten(output)]
+    none = np.zeros(output.got.shape, bool)
+    points = [none if wrong is None else wrong & unwritten(output)]
+    points.append(none if wrong is None else _last_block(wrong))
     with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
@@ -92,6 +95,14 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
         return _part(case, output, wrong, among), _part(case, output, wrong, ~among)
 
     return divided(inputs), divided(values), divided(zeros), *map(divided, points)
+
+
+def _last_block(wrong: Array) -> Array:
+    """The elements past the last full block of those at the end that are all wrong."""
+    flat = wrong.reshape(-1)
+    begin = flat.size - int(np.argmin(flat[::-1])) if not flat.all() else 0
+    begin += -begin % patterns.BLOCKS[0]
+    return np.asarray(np.arange(flat.size).reshape(wrong.shape) >= begin)
 
 
 def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:
