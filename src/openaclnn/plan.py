@@ -21,11 +21,12 @@ def find(name: str, caller: str = "plan") -> tuple[int, Op]:
         got = "an array" if hasattr(name, "shape") else repr(name)
         raise TypeError(f"{caller}: name must be a string, but got {got}")
     if name not in _INDEX:
-        from .aten.prototypes import functions as aten_functions
+        from .aten import catalogue as aten
 
-        if name in aten_functions():
+        row = aten.find(name)
+        if row is not None and name == row.name:
             raise ValueError(f"no operator {name!r} here: ATen computes it, for C and torch_npu")
-        meant = nearest(name)
+        meant = f"{row.name}, which ATen computes" if row else nearest(name)
         known = f"there are {', '.join(op.name for op in OPS)}"
         raise ValueError(f"no operator {name!r}; {f'did you mean {meant}?' if meant else known}")
     index = _INDEX[name]

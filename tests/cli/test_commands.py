@@ -211,6 +211,15 @@ def test_help(name: str) -> None:
         (["check", "--bogus", "./prog"], "unrecognized arguments: --bogus"),
         (["info", "extra"], "unrecognized arguments: extra"),
         (["ops", "aclnnElu", "extra"], "unrecognized arguments: extra"),
+        (
+            ["verify", "--lambd", "1"],
+            "unrecognized arguments: --lambd; attributes "
+            "are those of the cases: --cases FILE.json takes your own",
+        ),
+        (
+            ["compare", "x", "--op", "elu", "--json", "o"],
+            "unrecognized arguments: o; --json takes no argument",
+        ),
         (["demo", "--fast"], "unrecognized arguments: --fast"),
         (["demo", "--htlm", "x"], "unrecognized arguments: --htlm x; did you mean --html?"),
     ],

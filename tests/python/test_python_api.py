@@ -130,6 +130,8 @@ def test_misspelt_calls():
         refused(ValueError, f"no operator {near!r}; did you mean aclnnLeakyRelu?", near)
     refused(TypeError, "plan: name must be a string, but got []", [])
     refused(TypeError, "plan: name must be a string, but got an array", X)
+    meant = "no operator 'softmax'; did you mean aclnnSoftmax, which ATen computes?"
+    refused(ValueError, meant, "softmax")
     aten = "no operator 'aclnnMatmul' here: ATen computes it, for C and torch_npu"
     refused(ValueError, aten, "aclnnMatmul")
     name = "aclnnLeakyRelu"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -99,6 +100,14 @@ def test_the_data_are_those_of_the_run(report, text):
                     assert command == report.command(result)
     assert seen == len(report.results)
     assert not any(by_case.values())
+
+
+def test_a_finding_of_outputs_in_another_dtype_leads_to_the_inputs(report):
+    """A finding names the dtypes of outputs, a square of the matrix that of the inputs."""
+    failed = next(r for r in report.results if r.status == "failed" and r.case.dtype == "FLOAT16")
+    case = replace(failed.case, out="BFLOAT16")
+    alone = replace(report, results=[replace(failed, case=case)])
+    assert '<a href="#/elu/FLOAT16/' in page(alone)
 
 
 def test_the_matrix_counts_every_result(report, text):

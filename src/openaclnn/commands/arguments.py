@@ -39,12 +39,20 @@ def add_attributes(sub: argparse.ArgumentParser) -> None:
     attributes = sub.add_argument_group("attributes of the operators")
     for name, (parameter, rows) in _attributes().items():
         attributes.add_argument(
-            f"--{name.replace('_', '-')}",
+            _option(name),
             dest=f"{ATTRIBUTE}{name}",
             type=_reader(parameter),
             metavar=parameter.kind,
             help=f"of {', '.join(rows)}",
         )
+
+
+def _option(attribute: str) -> str:
+    return f"--{attribute.replace('_', '-')}"
+
+
+def attribute_options() -> list[str]:
+    return [_option(name) for name in _attributes()]
 
 
 def given_attributes(arguments: argparse.Namespace) -> dict[str, Any]:

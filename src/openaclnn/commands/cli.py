@@ -27,7 +27,7 @@ from . import (
     programs,
     verify,
 )
-from .arguments import ATTRIBUTE
+from .arguments import ATTRIBUTE, attribute_options
 
 WIDTH = 98
 
@@ -98,10 +98,20 @@ class Command(Parser):
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             known = [option for option in self._option_string_actions if option.startswith("--")]
-            near = [n for word in unknown for n in difflib.get_close_matches(word, known, 1)]
-            hint = f"; did you mean {near[0]}?" if near else ""
+            options = [word for word in unknown if word.startswith("-")]
+            near = [n for word in options for n in difflib.get_close_matches(word, known, 1)]
+            hint = f"; did you mean {near[0]}?" if near else self._hint(unknown[0], list(args))
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
+
+    def _hint(self, word: str, given: list[str]) -> str:
+        before = given[given.index(word) - 1] if word in given[1:] else ""
+        option = self._option_string_actions.get(before)
+        if option is not None and option.nargs == 0:
+            return f"; {before} takes no argument"
+        if "--cases" in self._option_string_actions and word in attribute_options():
+            return "; attributes are those of the cases: --cases FILE.json takes your own"
+        return ""
 
 
 def parser() -> argparse.ArgumentParser:

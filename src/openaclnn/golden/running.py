@@ -54,9 +54,10 @@ def named(word: str, timeout: float, names: Sequence[str]) -> Provider:
         path, variables["OPENACLNN_PRODUCT"] = directory() / "lib64" / "libopapi.so", "any"
         return GoldenLibrary(word, str(path), timeout, variables, names)
     if kind != "library" or not rest:
+        hint = "; openaclnn.compare judges results of Python functions" if kind == "python" else ""
         raise BadProvider(
             f"{names[0]} is computed by ATen: a provider must be openaclnn or library:PATH, but is "
-            f"{word!r}"
+            f"{word!r}{hint}"
         )
     if not Path(rest).is_file():
         raise BadProvider(f"{word}: no such file")

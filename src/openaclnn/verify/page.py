@@ -90,7 +90,7 @@ def _finding(
     provider: str, op: str, finding: Finding, found: Mapping[tuple[str, str], list[Result]]
 ) -> str:
     links = []
-    for dtype in finding.dtypes:
+    for dtype in dict.fromkeys(r.case.dtype for r in finding.results):  # as the matrix has them
         same = [r for r in finding.results if r.case.dtype == dtype]
         worst = max(same, key=lambda r: r.error)
         ids = list(dict.fromkeys(r.case.id for r in found[op, dtype]))

@@ -214,7 +214,8 @@ def main() -> int:
         function = Function(sys.argv[3], sys.argv[4])
     except BaseException as error:
         kind = "" if type(error) is LookupError else f"{type(error).__name__}: "  # ours
-        send({"broken": f"{kind}{' '.join(str(error).split())[:SHOWN]}"})
+        line = f": {error.text}" if isinstance(error, SyntaxError) and error.text else ""
+        send({"broken": f"{kind}{' '.join(f'{error}{line}'.split())[:SHOWN]}"})
         return 1
     send({"ready": True, "kind": function.kind, "parameters": function.parameters()})
     arenas = Arenas(HostMemory())  # type: ignore[arg-type]  # what it calls of a Library
