@@ -30,7 +30,8 @@ from openaclnn.reference.evaluation import (
     special_values,
 )
 from openaclnn.reference.layouts import LAYOUTS as LAYOUTS
-from openaclnn.reference.standards import Standard, verdict
+from openaclnn.reference.standards import Standard
+from openaclnn.reference.verdicts import verdict
 from openaclnn.rows.gradients import sources
 from openaclnn.rows.schema import Op, Parameter
 from openaclnn.rows.table import OPS, PRODUCTS

@@ -9,8 +9,8 @@ from tests.support import SEED
 
 import openaclnn
 from openaclnn.reference.evaluation import numpy_dtype
-from openaclnn.reference.standards import THRESHOLD
 from openaclnn.reference.steps import steps_between
+from openaclnn.reference.verdicts import THRESHOLD
 
 X = np.linspace(-4, 4, 1000, dtype=np.float32)
 

@@ -18,7 +18,8 @@ import numpy as np
 from ..aten import Row
 from ..reference.evaluation import Array
 from ..reference.judge import Output, wide
-from ..reference.standards import Standard, Verdict, chosen, verdict
+from ..reference.standards import Standard, chosen
+from ..reference.verdicts import Verdict, verdict
 from ..rows.schema import Op, Parameter
 from ..rows.shapes import ANY_SHAPE
 from .arguments import FLOATS

@@ -12,7 +12,7 @@ from ..aten.directory import directory
 from ..reference.evaluation import Array
 from ..reference.judge import Output
 from ..reference.layouts import CASE_LAYOUTS, of_output
-from ..reference.standards import Verdict
+from ..reference.verdicts import Verdict
 from ..verify.cases import MISTAKES, Case
 from ..verify.library import LibraryProvider
 from ..verify.provider import BadProvider, Outcome, Provider

@@ -16,7 +16,8 @@ from .evaluation import CANONICAL_NAN, Array, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
 from .patterns import common, of_elements
-from .standards import Verdict, chosen, verdict
+from .standards import chosen
+from .verdicts import Verdict, verdict
 
 # The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding
 # can come, so that only what is beyond it is a misrounded value.

@@ -12,7 +12,8 @@ from ..report.text_table import columns
 from ..rows.catalogue import attributes_text
 from ..rows.schema import Op
 from .judge import Output
-from .standards import Standard, Verdict
+from .standards import Standard
+from .verdicts import Verdict
 
 BAR = 40  # the longest
 

@@ -17,7 +17,8 @@ import numpy as np
 from ..reference.compare import histogram
 from ..reference.evaluation import Array, dtype_name, numpy_dtype
 from ..reference.judge import Output, wide
-from ..reference.standards import Standard, Verdict
+from ..reference.standards import Standard
+from ..reference.verdicts import Verdict
 
 SHIFT = {"FLOAT": 22, "BFLOAT16": 6, "FLOAT16": 6, "DOUBLE": 53}  # bits of a value that a bin drops
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -15,7 +15,8 @@ from ..reference.compare import worst_elements
 from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judge import Output, outputs
-from ..reference.standards import NEEDS_BENCHMARK, NoThreshold, Standard, Verdict, verdict
+from ..reference.standards import NEEDS_BENCHMARK, Standard
+from ..reference.verdicts import NoThreshold, Verdict, verdict
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
 from .patterns import Part, Pattern, parts
