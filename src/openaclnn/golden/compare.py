@@ -71,7 +71,7 @@ def compare_function(
     attributes = attributes_of(row, given)
     return Comparison(
         op, attributes, standard,
-        tuple(compared(output, verdict, worst, attributes) for output, verdict in verdicts),
+        tuple(compared(output, verdict, worst) for output, verdict in verdicts),
     )  # fmt: skip
 
 

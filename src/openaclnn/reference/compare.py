@@ -15,7 +15,7 @@ from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import CANONICAL_NAN, Array, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
-from .patterns import common, of_elements
+from .patterns import Selection, common, of_elements
 from .standards import chosen
 from .verdicts import Verdict, verdict
 
@@ -73,7 +73,7 @@ def compare(
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
-        compared(output, verdict(output, judged_by, by_name[output.name]), worst, attributes)
+        compared(output, verdict(output, judged_by, by_name[output.name]), worst)
         for output in outputs(op, inputs, attributes, got)
     )
     return Comparison(op, attributes, judged_by, found)
@@ -145,8 +145,8 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
     return found
 
 
-def compared(output: Output, found: Verdict, worst: int, attributes: Mapping[str, Any]) -> Compared:
-    patterns = of_elements(output, attributes, found.wrong)
+def compared(output: Output, found: Verdict, worst: int) -> Compared:
+    (patterns,) = of_elements(output, [Selection(found.wrong)])
     wrong = int(np.count_nonzero(found.wrong))
     return Compared(
         output,

@@ -37,26 +37,45 @@ class Pattern:
     silent: bool = False  # it holds, but tells nothing unless other results have it too
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Some elements of an output: the wrong ones, and all that count, those of `among` if given."""
+
+    wrong: Array
+    among: Array | None = None
+
+
 def of_elements(
-    output: Output,
-    attributes: Mapping[str, Any],
-    wrong: Array,
-    *more: tuple[str, Array],
-    among: Array | None = None,
-) -> tuple[Pattern, ...]:
-    """Those that hold for every wrong element; `more`: others than of values and positions;
-    `among`: the elements that are counted, all unless given."""
-    if not wrong.any():
-        return ()
-    found = []
+    output: Output, selections: Sequence[Selection], *more: tuple[str, Array]
+) -> list[tuple[Pattern, ...]]:
+    """For each selection, the patterns that hold for every wrong element; `more`: others than of
+    values and positions. Predicates are computed once, and one at a time: outputs may be large."""
+    chosen = [(s, np.flatnonzero(s.wrong), list[Pattern]()) for s in selections]
+    some = [entry for entry in chosen if entry[1].size]
+
+    def add(text: str, where: Array) -> None:
+        flat = where.reshape(-1)
+        for s, wrong, own in some:
+            if bool(flat[wrong].all()):
+                own.append(_counted(text, where, s))
+
     with np.errstate(all="ignore"):
-        for text, where in (*more, *_from_there_on(wrong), *_predicates(output, attributes)):
-            if bool(where[wrong].all()):
-                counted = where if among is None else where & among
-                found.append(Pattern(text, int(np.count_nonzero(counted))))
-        count = int(np.count_nonzero(wrong))
-        found += [Pattern(text, count, silent) for text, silent in of_results(output, wrong)]
-    return tuple(found)
+        for text, where in more:
+            add(text, where)
+        for s, _, own in some:
+            own += [_counted(text, where, s) for text, where in _from_there_on(s.wrong)]
+        for text, where in _predicates(output) if some else ():
+            add(text, where)
+        for s, wrong, own in some:
+            own += [
+                Pattern(text, wrong.size, silent) for text, silent in of_results(output, s.wrong)
+            ]
+    return [tuple(own) for _, _, own in chosen]
+
+
+def _counted(text: str, where: Array, selection: Selection) -> Pattern:
+    counted = where if selection.among is None else where & selection.among
+    return Pattern(text, int(np.count_nonzero(counted)))
 
 
 def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
@@ -77,8 +96,8 @@ def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
     return f"{IN_COMMON}: {text}{every}"
 
 
-def _predicates(output: Output, attributes: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    got, op = output.got, output.op
+def _predicates(output: Output) -> Iterator[tuple[str, Array]]:
+    got, op, attributes = output.got, output.op, output.attributes
     shape = got.shape
     if output.terms is None and output.inputs:  # a golden value has none
         reference = REFERENCES[op.kernel]

@@ -15,6 +15,7 @@ from ..reference.evaluation import Array
 from ..reference.judge import Output, wide
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..reference.patterns import Pattern as Pattern
+from ..reference.patterns import Selection
 from ..rows.dtypes import DTYPES
 from .cases import Case, Shape
 from .request import PATTERN
@@ -56,14 +57,6 @@ class Part:
     size: int
 
 
-def of_elements(
-    case: Case, output: Output, wrong: Array, among: Array | None = None
-) -> tuple[Pattern, ...]:
-    """Those that hold for every wrong element."""
-    never = NEVER, unwritten(output)
-    return patterns.of_elements(output, case.attributes, wrong, never, among=among)
-
-
 def unwritten(output: Output) -> Array:
     """The elements that hold what was there before."""
     got = output.got
@@ -71,16 +64,34 @@ def unwritten(output: Output) -> Array:
     return np.asarray((bits == PATTERN).all(axis=-1))
 
 
-def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, Part], ...]:
-    """As DIVISIONS names them; those never written; the last block; by each input those where it is
-    0 or at a threshold; none for sums. Without wrong elements, their sizes are all there is to
-    know: a case that has none of them says nothing of them."""
+def of_elements(
+    case: Case, output: Output, wrong: Array
+) -> tuple[tuple[Pattern, ...], tuple[tuple[Part, Part], ...]]:
+    """What holds for every wrong element, and for those of each part."""
+    halves = [h for first in _divisions(case, output, wrong) for h in (first, ~first)]
+    wrongs = [wrong & half for half in halves]
+    selections = [Selection(wrong), *map(Selection, wrongs, halves)]
+    whole, *each = patterns.of_elements(output, selections, (NEVER, unwritten(output)))
+    counts = (map(int, map(np.count_nonzero, arrays)) for arrays in (wrongs, halves))
+    found = [Part(*part) for part in zip(each, *counts, strict=True)]
+    return whole, tuple(zip(found[::2], found[1::2], strict=True))
+
+
+def sizes(case: Case, output: Output) -> tuple[tuple[Part, Part], ...]:
+    """The parts of a result that passed: a case without such elements says nothing of them."""
+    counts = [(int(np.count_nonzero(n)), n.size) for n in _divisions(case, output, None)]
+    return tuple((Part((), 0, n), Part((), 0, size - n)) for n, size in counts)
+
+
+def _divisions(case: Case, output: Output, wrong: Array | None) -> Iterator[Array]:
+    """The elements of the first part: as DIVISIONS names them; those never written; the last
+    block; by each input those where it is 0 or at a threshold. None for sums."""
     if output.terms is not None or not case.op.pointwise:
-        return ()
+        return
     inputs = np.ones(output.got.shape, bool)
-    none = np.zeros(output.got.shape, bool)
-    points = [none if wrong is None else wrong & unwritten(output)]
-    points.append(none if wrong is None else _last_block(wrong))
+    points = [np.zeros(output.got.shape, bool)] * 2
+    if wrong is not None:
+        points = [wrong & unwritten(output), _last_block(wrong)]
     with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
         for x in output.inputs:
             inputs &= np.isfinite(x)
@@ -90,11 +101,7 @@ def parts(case: Case, output: Output, wrong: Array | None) -> tuple[tuple[Part, 
         if wrong is not None:
             values &= np.isfinite(output.nearest)
         zeros = wide(output.got if wrong is None else output.nearest) == 0
-
-    def divided(among: Array) -> tuple[Part, Part]:
-        return _part(case, output, wrong, among), _part(case, output, wrong, ~among)
-
-    return divided(inputs), divided(values), divided(zeros), *map(divided, points)
+    yield from (inputs, values, zeros, *points)
 
 
 def _last_block(wrong: Array) -> Array:
@@ -103,14 +110,6 @@ def _last_block(wrong: Array) -> Array:
     begin = flat.size - int(np.argmin(flat[::-1])) if not flat.all() else 0
     begin += -begin % patterns.BLOCKS[0]
     return np.asarray(np.arange(flat.size).reshape(wrong.shape) >= begin)
-
-
-def _part(case: Case, output: Output, wrong: Array | None, among: Array) -> Part:
-    size = int(np.count_nonzero(among))
-    if wrong is None or not (here := wrong & among).any():
-        return Part((), 0, size)
-    found = of_elements(case, output, here, among)
-    return Part(found, int(np.count_nonzero(here)), size)
 
 
 def of_case(case: Case, usual: Case) -> Iterator[str]:

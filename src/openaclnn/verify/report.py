@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -123,8 +124,9 @@ def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]
     if not failed:
         return []
     groups = findings(results)
-    several = sum(len(found.results) for found in groups) - failed
-    more = f", {several:,} of them with two causes" if several else ""
+    causes = Counter(r.case.id for found in groups for r in found.results)
+    several = sum(n > 1 for n in causes.values())
+    more = f", {several:,} of them with two causes or more" if several else ""
     head = f"{provider}: {op}: {_cases(failed, compared)} failed{more}"
     lines = ["", paint(head, "red", "bold")]
     for found in groups:

@@ -19,7 +19,7 @@ from ..reference.standards import NEEDS_BENCHMARK, Standard
 from ..reference.verdicts import NoThreshold, Verdict, verdict
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
-from .patterns import Part, Pattern, parts
+from .patterns import Part, Pattern, sizes
 from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
@@ -175,7 +175,7 @@ class Runner:
         if wrong is None:
             worst = worst_of_all(judged) if self._profiles else ()
             size = sum(output.got.size for output, _ in judged)
-            by_input = parts(case, judged[0][0], None) if judged else ()
+            by_input = sizes(case, judged[0][0]) if judged else ()
             passed = Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
             return replace(passed, size=size, parts=by_input)
         output, found = wrong
@@ -185,6 +185,7 @@ class Runner:
             sentence += f"; {element_text(output, worst[0])}"
         every = [(o, v.wrong) for o, v in judged if not v.passed]
         causes, unexplained = of_elements(provider, case, every)
+        patterns, parts = patterns_of(case, output, found.wrong)
         return Result(
             case,
             provider,
@@ -198,10 +199,10 @@ class Runner:
             profiles,
             causes,
             unexplained,
-            patterns_of(case, output, found.wrong),
+            patterns,
             int(np.count_nonzero(found.wrong)),
             output.got.size,
-            parts(case, output, found.wrong),
+            parts,
             outputs=tuple(o.name for o, v in judged if not v.passed),
         )
 
