@@ -117,7 +117,8 @@ def change(module: ModuleType) -> None:
     elif module.__name__ == "torch_npu.dynamo":
         _without_torchair(found)
     elif module.__name__ == "torch._dynamo.trace_rules":
-        found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
+        for name in ("triton", "openaclnn.torch_npu.triton_kernels"):
+            found.add(name)  # the interpreter runs between graphs; Dynamo cannot trace it
         _register_metas_after(found)
     elif module.__name__ == OWN_METAS:
         _register_metas_after(found)

@@ -8,6 +8,7 @@ host from that memory, the interpreter copies the tensors there and back.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +71,32 @@ def _use_the_same_memory(executor: Any) -> None:
             to_device(self, given, on_host, named, named_on_host)
 
     executor._init_args_hst, executor._restore_args_dev = init, restore
+
+
+def _launch_outside_of_dynamo(executor: Any) -> None:
+    """Dynamo would compile functions that a launch calls, with Inductor for the CPU: 4 s."""
+    launch = executor.__call__
+
+    @functools.cache
+    def untraced() -> Callable[..., Any]:
+        import torch
+
+        return torch.compiler.disable(launch)
+
+    def call(self: Any, *given: Any, **named: Any) -> Any:
+        run = untraced() if "torch._dynamo" in sys.modules else launch
+        return run(self, *given, **named)
+
+    executor.__call__ = call
+
+
+def _triton_key_for_torch_npu() -> None:
+    """torch_npu 2.12 wants it where Triton had it until 3.5, even to compile for the CPU."""
+    from triton.compiler import compiler
+    from triton.runtime import cache
+
+    if not hasattr(compiler, "triton_key"):
+        compiler.triton_key = cache.triton_key
 
 
 def _index_with_one_element(interpreter: Any) -> None:
@@ -192,6 +219,8 @@ def change(triton: ModuleType) -> None:
 
     backends.setdefault("ascend", Backend(_NoCompiler, _driver()))
     _use_the_same_memory(interpreter.GridExecutor)
+    _launch_outside_of_dynamo(interpreter.GridExecutor)
     round_to_nearest(interpreter)
     _index_with_one_element(interpreter)
+    _triton_key_for_torch_npu()
     triton_modules.register()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 import torch
@@ -203,7 +204,16 @@ def test_a_compiled_function_launches_a_kernel_between_graphs():
         return y * 2
 
     x = torch.randn(4, 8).npu()
+    torch._dynamo.utils.counters.clear()
     torch.testing.assert_close(function(x), x.softmax(1) * 2)
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    assert graphs == 2  # before and after the launch, none of what it calls
+
+
+def test_the_key_of_caches_is_where_torch_npu_2_12_looks():
+    from triton.compiler.compiler import triton_key
+
+    assert re.fullmatch(r"\S*[0-9a-f]{64}\S*", triton_key())
 
 
 @torch.library.custom_op("openaclnn_tests::softmax", mutates_args=())
