@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import shutil
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 import pytest
 from tests.npu import wheels
 from tests.npu.npu_support import environment
+
+from openaclnn.torch_npu.environment import in_front
 
 pytestmark = pytest.mark.programs
 
@@ -162,6 +165,16 @@ def test_check_and_demo():
     assert "1 of Ascend910B1: runs" in done.stdout
     done = run(sys.executable, "-m", "openaclnn", "npu", "--demo")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_check_says_why_torch_npu_does_not_load(tmp_path):
+    package = tmp_path / "torch_npu"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('libmissing.so: no such file')")
+    path = in_front([tmp_path], os.environ.get("PYTHONPATH"))
+    done = run(sys.executable, "-m", "openaclnn", "npu", "--check", PYTHONPATH=path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("openaclnn npu: ImportError: libmissing.so: no such file\n")
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")

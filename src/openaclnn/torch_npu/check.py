@@ -18,7 +18,7 @@ from .installed import problem, torch_npu
 from .names import OLDEST, VERSION
 
 PROBE = (
-    "import torch; x = torch.ones(3, device='npu') * 2; print(torch.npu.device_count(), "
+    "import torch, torch_npu; x = torch.ones(3, device='npu') * 2; print(torch.npu.device_count(), "
     "torch.npu.get_device_name(), x.sum().item() == 6 and 'runs' or 'computes wrongly')"
 )
 
@@ -50,6 +50,7 @@ def check(paint: Paint) -> int:
         except BuildError as error:
             trouble = str(error)
     if trouble is None:
+        variables["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # it would hide why torch_npu fails
         done = subprocess.run(
             [sys.executable, "-c", PROBE], env=variables, capture_output=True, text=True
         )

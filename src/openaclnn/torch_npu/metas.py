@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 _KNOWS_RESULTS = ("Meta", "CompositeImplicitAutograd")  # dispatch keys
@@ -89,8 +90,9 @@ def register() -> None:
 
     from . import derived_metas
 
-    # torch_npu's own must come first.
-    import_module("torch_npu.op_plugin.meta._fake_registrations")
+    own = "torch_npu.op_plugin.meta._fake_registrations"
+    if find_spec(own):  # 2.8.0.post2 has none
+        import_module(own)  # before ours
     library = torch.library.Library("npu", "IMPL")
     for full in torch._C._dispatch_get_all_op_names():
         space, _, name = full.partition("::")
