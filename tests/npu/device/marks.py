@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 import torch_npu
 
@@ -20,3 +22,15 @@ mask_of_one_row = pytest.mark.skipif(
     NUMBERS < (2, 10),
     reason=f"torch_npu {VERSION} sends a mask of one row, which aclnnFlashAttentionScore refuses",
 )
+
+
+def not_on_2_8(what: str) -> pytest.MarkDecorator:
+    """2.8.0.post2 is older than 2.7.1.post4, so it says less about 2.8 than about itself."""
+    return pytest.mark.skipif(
+        torch_npu.__version__ == "2.8.0.post2", reason=f"torch_npu 2.8.0.post2 {what}"
+    )
+
+
+def marked(names: Iterable[str], **marks: pytest.MarkDecorator) -> list[object]:
+    """Parameters, some with a mark."""
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
-from tests.npu.device.marks import after_failures, mask_of_one_row
+from tests.npu.device.marks import after_failures, mask_of_one_row, not_on_2_8
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
@@ -77,6 +77,7 @@ def test_a_decode_step_is_that_of_eager():
         torch.testing.assert_close(logits, want, rtol=0, atol=0)
 
 
+@not_on_2_8("captures no convolution by default, and no attention: its second stream is not joined")
 def test_a_unet_step_is_that_of_eager():
     pytest.importorskip("diffusers")
     from tests.npu.device.unets import small_unet
@@ -236,7 +237,13 @@ def test_numbers_of_a_host_seed_are_refused(call, mode):
     assert x.tolist() == [1] * 4
 
 
-@pytest.mark.parametrize("backend", ["npugraphs", "npugraph_ex"])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        "npugraphs",
+        pytest.param("npugraph_ex", marks=not_on_2_8("takes torchair for npugraph_ex")),
+    ],
+)
 @torch.no_grad()
 def test_backends_of_compile_that_capture(backend):
     torch._dynamo.reset()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch_npu
+from tests.npu.device.marks import not_on_2_8
 from tests.npu.device.test_experts import integers, near
 from tests.npu.device.test_model_attention import normed, numbers, on_npu
 from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attention, silu
@@ -66,11 +67,15 @@ def test_norms_and_norms_of_sums():
     assert near(scales, factor)
 
 
-def test_floats_become_integers():
+@not_on_2_8("calls the type Quantize, which openaclnn does not have")
+def test_floats_become_bytes():
     x = numbers(TOKENS, WIDTH)
     scale, zero = torch.full((WIDTH,), 0.05), torch.full((WIDTH,), 2, dtype=torch.int32)
     got = torch_npu.npu_quantize(*on_npu(x, scale, zero), torch.qint8, 1)
     assert close(got, bytes_of(x.float() / 0.05 + 2))
+
+
+def test_floats_become_integers_of_4_bits():
     left, right = numbers(8, 8, seed=1), numbers(8, 8, seed=2)
     x = numbers(TOKENS, 8, 8)
     packed, scale = torch_npu.npu_kronecker_quant(*on_npu(x, left, right))
@@ -243,6 +248,12 @@ def test_batches_of_products_with_weights_in_tiles(private_formats):
     x, weight = numbers(3, 4, 32), numbers(3, 32, 64, seed=1)
     tiles, expected = torch_npu.npu_format_cast(weight.npu(), NZ), x.float() @ weight.float()
     assert near(torch.bmm(x.npu(), tiles), expected)
+
+
+@not_on_2_8("takes no tiles in npu_transpose_batchmatmul")
+def test_transposed_products_with_weights_in_tiles(private_formats):
+    x, weight = numbers(3, 4, 32), numbers(3, 32, 64, seed=1)
+    tiles, expected = torch_npu.npu_format_cast(weight.npu(), NZ), x.float() @ weight.float()
     rows = x.transpose(0, 1).contiguous().npu()
     got = torch_npu.npu_transpose_batchmatmul(rows, tiles, perm_x1=(1, 0, 2), perm_y=(1, 0, 2))
     assert near(got, expected.transpose(0, 1))

@@ -7,6 +7,7 @@ import copy
 
 import pytest
 import torch
+from tests.npu.device.marks import marked
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: pip install '.[npu-test]'"
@@ -35,6 +36,15 @@ MODELS = {
 }
 
 
+GENERATING = [name for name in MODELS if not name.startswith(("Bert", "ViT"))]
+WITHOUT_GROUPED = {
+    "MixtralForCausalLM": pytest.mark.skipif(
+        torch.__version__.startswith("2.8."),
+        reason="transformers 5 calls torch._grouped_mm, which torch 2.8 does not have on the CPU",
+    )
+}
+
+
 def pair(name: str):
     """A model of random weights, and its copy on npu."""
     torch.manual_seed(0)
@@ -43,7 +53,7 @@ def pair(name: str):
     return here, copy.deepcopy(here).npu()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", marked(MODELS, **WITHOUT_GROUPED))
 def test_loss_and_gradients_are_those_of_the_cpu(name):
     here, there = pair(name)
     if name.startswith("ViT"):
@@ -68,7 +78,7 @@ def test_loss_and_gradients_are_those_of_the_cpu(name):
     assert error < 32 * torch.finfo(torch.float32).eps
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if not n.startswith(("Bert", "ViT"))])
+@pytest.mark.parametrize("name", marked(GENERATING, **WITHOUT_GROUPED))
 def test_generate_gives_the_tokens_of_the_cpu(name):
     here, there = pair(name)
     start = torch.randint(3, 99, (1, 12))

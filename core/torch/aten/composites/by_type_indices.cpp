@@ -86,8 +86,11 @@ void reduce_log_sum_exp_by_type(Tensor x, Tensor axes, Out y, std::optional<bool
   y = at::logsumexp(at_least_float(x), numbers_in(axes, "axes"), keep.value_or(false));
 }
 
+// torch_npu 2.8 passes -1 for an infinite p.
 void cdist_by_type(Tensor x1, Tensor x2, Out y, double p) {
-  y = at::norm(at_least_float(x1) - at_least_float(x2), p, Ints{-1});
+  const Tensor apart = at_least_float(x1) - at_least_float(x2);
+  const bool has_none = apart.size(-1) == 0;  // a norm with an infinite p has no value for that
+  y = has_none ? apart.sum(-1) : at::norm(apart, p < 0 ? INFINITY : p, Ints{-1});
 }
 
 // The factor of each slice along dim whose norm is above the greatest.
