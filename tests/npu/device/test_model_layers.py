@@ -67,7 +67,6 @@ def test_norms_and_norms_of_sums():
     assert near(scales, factor)
 
 
-@not_on_2_8("calls the type Quantize, which openaclnn does not have")
 def test_floats_become_bytes():
     x = numbers(TOKENS, WIDTH)
     scale, zero = torch.full((WIDTH,), 0.05), torch.full((WIDTH,), 2, dtype=torch.int32)

@@ -130,6 +130,16 @@ def along_dims():
     yield "MatrixInverse", [square], {"adjoint": False}, [square.inverse()]
     yield "Eye", [], {"num_rows": 3, "num_columns": 4, "dtype": 0}, [torch.eye(3, 4)]
     yield "LinSpace", [one(1.0), one(3.0), one([5]).int()], {}, [torch.linspace(1, 3, 5)]
+    form = {"start": 0.0, "end": 3.0, "steps": 4, "base": 2.0, "dtype": 0}
+    yield "LogSpaceD", [torch.arange(4.0)], form, [torch.logspace(0, 3, 4, base=2)]
+    one_each, zeros = one([[0.5], [2.0], [0.1]]), one([[0], [3], [-7]]).int()
+    wide = numbers(3, 5) * 30
+    whole = torch.clamp((wide / one_each).round() + zeros, -128, 127).char()
+    form = {"axis": 0, "dtype": "torch.qint8"}
+    yield "Quantize", [wide, one_each, zeros], form, [whole]
+    u, sigma, vh = torch.linalg.svd(numbers(2, 4, 3), full_matrices=False)
+    form = {"compute_uv": True, "full_matrices": False}
+    yield "Svd", [numbers(2, 4, 3)], form, [sigma, u, vh.mT]
     yield "LeftShift", [ints(1, 3), ints(2, 1)], {}, [ints(4, 6)]
     yield "RightShift", [ints(9, 3), one(1)], {}, [ints(4, 1)]
     yield "ThresholdV2D", [X], {"threshold": 0.1, "value": 2.0}, [F.threshold(X, 0.1, 2.0)]

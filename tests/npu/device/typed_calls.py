@@ -8,7 +8,7 @@ from __future__ import annotations
 import acl
 import torch
 
-DTYPES = {torch.float: 0, torch.half: 1, torch.int32: 3, torch.uint8: 4,
+DTYPES = {torch.float: 0, torch.half: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4,
           torch.int64: 9, torch.uint64: 10, torch.bool: 12}  # fmt: skip
 ND, UNDEFINED = 2, -1
 

@@ -61,6 +61,13 @@ void linear_space_by_type(Tensor start, Tensor stop, Tensor count, Out y) {
                    y.tensor().options());
 }
 
+void log_space_by_type(Tensor, Out y, double start, double end, int64_t steps, double base) {
+  const Tensor& out = y.tensor();
+  require(steps == out.numel(), "steps must be the number of elements of y, ", out.numel(),
+          ", but is ", steps);
+  y = at::logspace(start, end, steps, base, out.options()).reshape(out.sizes());
+}
+
 void eye_by_type(Out y, int64_t rows, int64_t columns) {
   check_shape(y.tensor(), "y", {rows, columns});
   y = at::eye(rows, columns, y.tensor().options());
@@ -111,10 +118,19 @@ void renorm_factors(Tensor x, Out y, double p, double most, int64_t dim) {
 }  // namespace
 
 const Composite by_type_index_composites[] = {
-    ENTRY(index_by_type),   ENTRY(index_put_by_type),   ENTRY(arg_max_by_type),
-    ENTRY(arg_min_by_type), ENTRY(bin_count_by_type),   ENTRY(linear_space_by_type),
-    ENTRY(eye_by_type),     ENTRY(reduce_prod_by_type), ENTRY(reduce_log_sum_exp_by_type),
-    ENTRY(cdist_by_type),   ENTRY(renorm_factors),      {},
+    ENTRY(index_by_type),
+    ENTRY(index_put_by_type),
+    ENTRY(arg_max_by_type),
+    ENTRY(arg_min_by_type),
+    ENTRY(bin_count_by_type),
+    ENTRY(linear_space_by_type),
+    ENTRY(eye_by_type),
+    ENTRY(reduce_prod_by_type),
+    ENTRY(reduce_log_sum_exp_by_type),
+    ENTRY(cdist_by_type),
+    ENTRY(renorm_factors),
+    ENTRY(log_space_by_type),
+    {},
 };
 
 }  // namespace openaclnn::aten

@@ -115,6 +115,10 @@ void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out 
   out = y.to(whole);
 }
 
+void quantize_by_type(Tensor x, Tensor scales, Tensor zeros, Text, int64_t axis, Out y) {
+  quantize(x, scales, zeros, 0, axis, y);
+}
+
 // Matrices stay as they are: a CPU does not need another order in memory.
 void trans_matmul_weight(Tensor) {}
 
@@ -128,6 +132,7 @@ const Composite inference_composites[] = {
     ENTRY(ge_glu_right),
     ENTRY(ge_glu_right_backward),
     ENTRY(quantize),
+    ENTRY(quantize_by_type),
     ENTRY(index_fill_ints),
     ENTRY(max_pool),
     ENTRY(softmax_cross_entropy),
