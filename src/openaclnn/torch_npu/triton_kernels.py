@@ -81,7 +81,8 @@ def _launch_outside_of_dynamo(executor: Any) -> None:
     def untraced() -> Callable[..., Any]:
         import torch
 
-        return torch.compiler.disable(launch)
+        run: Callable[..., Any] = torch.compiler.disable(launch)
+        return run
 
     def call(self: Any, *given: Any, **named: Any) -> Any:
         run = untraced() if "torch._dynamo" in sys.modules else launch
