@@ -69,6 +69,7 @@ struct Call {
   bool checked = false;  // by check_call
   // ATen's kernel writes the output itself: it fits the result and is no input.
   bool writes_out = false;
+  bool direct = false;  // computed by direct.h
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }

@@ -31,7 +31,8 @@ at::Tensor tensor_of_memory(void* first, size_t bytes, at::IntArrayRef sizes,
         c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data)),
         c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
   }
-  made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, 0);
+  if (made.sizes() != sizes || made.strides() != strides || made.storage_offset() != 0)
+    made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, 0);
   return made;
 }
 
