@@ -38,6 +38,9 @@ struct Tensor {
 }  // namespace openaclnn
 
 struct aclTensor : openaclnn::Tensor {
+  aclTensor() = default;
+  explicit aclTensor(const openaclnn::Tensor& tensor) : openaclnn::Tensor(tensor) {}
+
   static constexpr bool kPinned = true;  // while phase 1 reads it
 };
 

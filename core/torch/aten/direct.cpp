@@ -19,12 +19,14 @@ at::Scalar taken(const IValue& value, std::type_identity<const at::Scalar&>) {
   return value.toScalar();
 }
 
+// Kernels take it as a reference, and change the elements only. A copy is two atomic operations.
+Tensor& written(const IValue& value) { return const_cast<IValue&>(value).toTensor(); }
+
 // The kernel writes the output of the row, behind the arguments.
 template <class... A>
 auto writing(const c10::OperatorHandle& op) {
   return [kernel = op.typed<Tensor&(A..., Tensor&)>()](const Direct& own, const Call& call) {
-    const IValue& place = call.values[static_cast<size_t>(call.row->outputs[0])];
-    Tensor out = place.toTensor();
+    Tensor& out = written(call.values[static_cast<size_t>(call.row->outputs[0])]);
     [&]<size_t... I>(std::index_sequence<I...>) {
       kernel.redispatch(kCpu, taken(own.sources[I].of(call), std::type_identity<A>())..., out);
     }(std::index_sequence_for<A...>());
@@ -35,7 +37,7 @@ auto writing(const c10::OperatorHandle& op) {
 template <class First, class... A>
 auto in_place(const c10::OperatorHandle& op) {
   return [kernel = op.typed<Tensor&(Tensor&, A...)>()](const Direct& own, const Call& call) {
-    Tensor self = own.sources[0].of(call).toTensor();
+    Tensor& self = written(own.sources[0].of(call));
     [&]<size_t... I>(std::index_sequence<I...>) {
       kernel.redispatch(kCpu, self, taken(own.sources[I + 1].of(call), std::type_identity<A>())...);
     }(std::index_sequence_for<A...>());

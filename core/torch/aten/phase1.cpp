@@ -167,11 +167,13 @@ bool may_write_out(const Call& call, const Resolved& found) {
   const auto place = static_cast<size_t>(call.row->outputs[0]);
   const Tensor& out = call.values[place].toTensor();
   if (!out.is_contiguous() || out.numel() == 0) return false;
+  const Span written = span_of(out);
   const auto apart = [&](const IValue& value) {
     if (!value.isTensor() || !value.toTensor().defined()) return true;
     const Tensor& tensor = value.toTensor();
     if (found.into_rank >= 0 && tensor.dim() != found.into_rank) return false;
-    return are_disjoint(tensor, out) || (found.is_pointwise && is_same_view(tensor, out));
+    return are_disjoint(span_of(tensor), written) ||
+           (found.is_pointwise && is_same_view(tensor, out));
   };
   for (size_t i = 0; i < call.values.size(); ++i) {
     const IValue& value = call.values[i];
