@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torch/aten/direct.h"
 
-#include <tuple>
+#include <algorithm>
 #include <utility>
 
 #include "core/torch/aten/resolve.h"
@@ -68,6 +68,8 @@ void choose(const Resolved& found, Direct& direct) {
 Direct direct_of(const Row& row, const Resolved& found) {
   const c10::OperatorHandle* op = found.in_place ? &*found.op : found.into ? &*found.into : nullptr;
   const size_t count = found.forms.size();
+  const auto is_index = [](const Parameter& own) { return own.limits.factors > 0; };
+  if (std::any_of(row.parameters, row.parameters + row.parameter_count, is_index)) return {};
   if (op == nullptr || found.dense || count == 0 || count > kMost ||
       count != static_cast<size_t>(row.argument_count) || op->schema().returns().size() != 1 ||
       !op->hasKernelForDispatchKey(c10::DispatchKey::CPU))
