@@ -30,6 +30,7 @@
 // (limits.h) and with ATen's meta kernels (phase1.h). Phase 2 waits for the stream, calls the ATen
 // operator (resolve.h) or composite (composite.h), on the calling thread or, for C programs,
 // possibly the stream's (core/ops/foreign.h), and copies results to the caller's tensors (put()).
+// Kernels that take a row's arguments as they are write there themselves (direct.h).
 #pragma once
 
 #include <cstdint>

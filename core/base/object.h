@@ -44,9 +44,9 @@ Status check_alive(const HandlePool<T>& pool, const char* call, const char* argu
 }
 
 // Returns nullptr, with a sentence, when too many objects are alive.
-template <class T>
-T* create_object(HandlePool<T>& pool, const char* call) {
-  T* object = pool.create();
+template <class T, class... Arguments>
+T* create_object(HandlePool<T>& pool, const char* call, const Arguments&... arguments) {
+  T* object = pool.create(arguments...);
   if (object == nullptr)
     return fail(ACLNN_ERR_INNER, Reason::no_resource, call, "too many live objects of type %s",
                 name_of(kKindOf<T>))

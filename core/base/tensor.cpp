@@ -143,9 +143,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
                                   storageDims, storageDimsNum, tensorData},
                                  &tensor);
   if (!status.ok()) return status.null();
-  aclTensor* created = create_object(tensors(), "aclCreateTensor");
-  if (created != nullptr) static_cast<Tensor&>(*created) = tensor;
-  return created;
+  return create_object(tensors(), "aclCreateTensor", tensor);
 }
 
 aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum,

@@ -16,8 +16,15 @@ inline constexpr int kMaxDims = 25;  // what a descriptor can hold; operators ac
 
 struct Dims {
   int rank = 0;
-  int64_t at[kMaxDims];  // only the first `rank` are set
+  int64_t at[kMaxDims];  // only the first `rank` are set, and copied
 
+  Dims() = default;
+  Dims(const Dims& other) { *this = other; }
+  Dims& operator=(const Dims& other) {
+    rank = other.rank;
+    for (int i = 0; i < rank; ++i) at[i] = other.at[i];
+    return *this;
+  }
   int64_t& operator[](int i) { return at[i]; }
   int64_t operator[](int i) const { return at[i]; }
   bool operator==(const Dims& other) const;
@@ -38,6 +45,9 @@ struct Tensor {
 }  // namespace openaclnn
 
 struct aclTensor : openaclnn::Tensor {
+  aclTensor() = default;
+  explicit aclTensor(const openaclnn::Tensor& tensor) : openaclnn::Tensor(tensor) {}
+
   static constexpr bool kPinned = true;  // while phase 1 reads it
 };
 

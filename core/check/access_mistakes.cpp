@@ -157,7 +157,9 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
 }
 
 void take_down(const char* call, std::vector<Access> accesses, const Stream* stream, Kind kind) {
-  for (const Access& own : accesses) (void)report_if_freed(call, own.argument, own.low);
+  for (const Access& own : accesses) {
+    (void)report_if_freed(call, own.argument, own.low, own.high);
+  }
   const Stack here = stack_here();
   State& state = State::get();
   std::vector<std::pair<Access, Access>> collisions;

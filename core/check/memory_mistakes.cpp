@@ -65,7 +65,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
       return report_not_mapped(ACL_ERROR_RT_PARAM_INVALID, call, argument, address);
     }
     inside = own != nullptr && begin < own->reserved_end();
-    if (inside && report_if_freed(call, argument, begin)) {
+    if (inside && report_if_freed(call, argument, begin, begin + 1)) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "the memory of %s at %p was freed", argument, address);
     }
@@ -100,16 +100,29 @@ void add_stream(Sentence& sentence, const Stream* stream) {
   }
 }
 
-bool report_if_freed(const char* call, const char* argument, uintptr_t address) {
-  const void* data = reinterpret_cast<const void*>(address);
-  const Block* own = is_device_address(data) ? block_at(data) : nullptr;
+bool report_if_freed(const char* call, const char* argument, uintptr_t low, uintptr_t high) {
+  const auto block = [](uintptr_t address) {
+    const void* data = reinterpret_cast<const void*>(address);
+    return is_device_address(data) ? block_at(data) : nullptr;
+  };
+  const Block* own = block(low);
+  uintptr_t at = low;
+  if (own != nullptr && own->mapped && own->live) {  // what it reaches may be unmapped
+    at += own->bytes_left(low);
+    if (at >= high) return false;
+    own = block(at);
+  }
   if (own == nullptr || own->live) return false;
   Report report("use_after_free");
-  report.what.add(call).add(" got ").add(argument).add(" ").pointer(data);
-  report.what.add(", which lies in an allocation of ").number(own->size);
-  report.what.add(" bytes that was freed.");
+  report.what.add(call).add(" got ").add(argument).add(" ").hex(low);
+  if (at == low) {
+    report.what.add(", which lies");
+  } else {
+    report.what.add(", whose byte ").number(at - low).add(" lies");
+  }
+  report.what.add(" in an allocation of ").number(own->size).add(" bytes that was freed.");
   report.at("here", call, stack_here());
-  add_memory(report, address);
+  add_memory(report, at);
   report.advice = "free memory after its last use, and after the graphs that use it.";
   emit(report);
   return true;

@@ -93,8 +93,8 @@ void drain_unseen();  // waits for all streams; does not count as a wait of the 
 
 void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
 void add_memory(Report& report, uintptr_t address);         // its call sites
-// Whether the address lies in memory that the program freed, which it reports.
-bool report_if_freed(const char* call, const char* argument, uintptr_t address);
+// Whether memory that the program freed or unmapped is in the range, which it reports.
+bool report_if_freed(const char* call, const char* argument, uintptr_t low, uintptr_t high);
 // Reports an address of a reservation where nothing is mapped.
 Status report_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
 // Reports aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.

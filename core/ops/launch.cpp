@@ -103,13 +103,6 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   Status found = find_stream(stream_handle, &stream, name);
   if (found.ok()) found = check_running(*stream);
   if (!found.ok()) return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
-  if (!kWatched && busy == Busy::wait && !stream->query()) {
-    executor.release();  // a task may destroy it
-    stream.release();
-    wait_quietly(stream_handle);
-    return launch_as<kWatched>(name, maker, workspace, workspace_size, handle, stream_handle,
-                               Busy::queue);
-  }
   const bool records = stream->records();
   const void* const program_workspace = workspace;
   if (kWatched && plan_observer != nullptr) {
@@ -140,6 +133,14 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
       notify_consumed();
       return {};
     }
+  }
+  if (!kWatched && busy == Busy::wait && !records) {
+    if (consumes) executor.restore();
+    executor.release();  // a task may destroy it
+    stream.release();
+    wait_quietly(stream_handle);
+    return launch_as<kWatched>(name, maker, workspace, workspace_size, handle, stream_handle,
+                               Busy::queue);
   }
   try {
     auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);

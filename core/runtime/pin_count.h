@@ -17,6 +17,9 @@ class PinCount {
   }
   // Returns when there is none, after the object was withdrawn: it is found no more.
   void wait_for_none() {
+    // A read that writes, so that a later pin comes after it and sees the null.
+    if (count_.fetch_add(0, std::memory_order_acq_rel) == 0) [[likely]]
+      return;
     uint32_t pins = count_.fetch_or(kEnding, std::memory_order_acq_rel) | kEnding;
     while (pins != kEnding) {
       count_.wait(pins, std::memory_order_acquire);

@@ -68,6 +68,28 @@ void limit() {
   CHECK_EQ(use.memPeakSize, uint64_t{8 << 20});
 }
 
+// What a graph keeps after the program freed it: free memory, as on a device.
+void kept_by_graph() {
+  aclrtStream stream = nullptr;
+  CHECK_EQ(aclrtCreateStream(&stream), 0);
+  void *memory = nullptr, *all = nullptr;
+  CHECK_EQ(aclrtMalloc(&memory, 6 * kMiB, any), 0);
+  CHECK_EQ(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 0);
+  CHECK_EQ(aclrtMemsetAsync(memory, 6 * kMiB, 1, 6 * kMiB, stream), 0);
+  aclmdlRI graph = nullptr;
+  CHECK_EQ(aclmdlRICaptureEnd(stream, &graph), 0);
+  CHECK_EQ(aclrtFree(memory), 0);
+  CHECK_EQ(free_bytes(), 8 * kMiB);
+  CHECK_EQ(aclrtMalloc(&all, 7 * kMiB, any), 0);
+  CHECK_EQ(aclrtMemset(all, 7 * kMiB, 7, 7 * kMiB), 0);
+  CHECK_EQ(aclmdlRIExecute(graph, -1), 0);  // changes nothing that others have
+  for (size_t i = 0; i < 7 * kMiB; i += 4096) CHECK_EQ(static_cast<char*>(all)[i], 7);
+  CHECK_EQ(aclmdlRIDestroy(graph), 0);
+  CHECK(free_bytes() < kMiB);
+  CHECK_EQ(aclrtFree(all), 0);
+  CHECK_EQ(aclrtDestroyStream(stream), 0);
+}
+
 // In a process without a limit, where the system refuses what was booked.
 void refused_leaves_peak() {
   const pid_t child = fork();
@@ -114,6 +136,7 @@ int main() {
   CHECK_EQ(aclInit(nullptr), 0);
   CHECK_EQ(aclrtSetDevice(0), 0);
   limit();
+  kept_by_graph();
   filled();
   CHECK_EQ(aclFinalize(), 0);
   return check_result();

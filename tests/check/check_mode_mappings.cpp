@@ -215,6 +215,58 @@ void not_in_order() {
   range.end();
 }
 
+// ---- graphs ----
+
+// A graph of an operator on the last bytes of the first mapping and the first of the second, and of
+// a fill of the second.
+struct Recorded : Range {
+  Recorded() {
+    aclrtStream stream = make_stream();
+    must(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    must(in_place(base + kGranule - kBytes / 2, stream));
+    must(aclrtMemsetAsync(base + kGranule, kGranule, 0, kGranule, stream));
+    must(aclmdlRICaptureEnd(stream, &graph));
+    must(aclrtDestroyStream(stream));
+    replay();
+  }
+  void replay() const { must(aclmdlRIExecute(graph, -1)); }
+  void end() {
+    must(aclmdlRIDestroy(graph));
+    must(aclrtFreePhysical(first));
+    must(aclrtFreePhysical(second));
+  }
+  aclmdlRI graph = nullptr;
+};
+
+void replay_of_unmapped() {
+  Recorded range;
+  must(aclrtUnmapMem(range.base + kGranule));
+  range.replay();
+  must(aclrtUnmapMem(range.base));
+  must(aclrtReleaseMemAddress(range.base));
+  range.end();
+}
+
+void replay_of_released() {
+  Recorded range;
+  must(aclrtUnmapMem(range.base));
+  must(aclrtUnmapMem(range.base + kGranule));
+  must(aclrtReleaseMemAddress(range.base));
+  range.replay();
+  range.end();
+}
+
+// Other memory has the addresses: right.
+void replay_of_mapped_again() {
+  Recorded range;
+  must(aclrtUnmapMem(range.base + kGranule));
+  must(aclrtMapMem(range.base + kGranule, 2 * kGranule, 0, range.second, 0));
+  must(aclrtMemset(range.base + kGranule, kGranule, 0, kGranule));
+  range.replay();
+  must(aclmdlRIDestroy(range.graph));
+  range.Range::end();
+}
+
 const std::map<std::string, void (*)()> cases = {
     {"right", right},
     {"read_reserved", read_reserved},
@@ -231,6 +283,9 @@ const std::map<std::string, void (*)()> cases = {
     {"twice", twice},
     {"leaks", leaks},
     {"not_in_order", not_in_order},
+    {"replay_of_unmapped", replay_of_unmapped},
+    {"replay_of_released", replay_of_released},
+    {"replay_of_mapped_again", replay_of_mapped_again},
 };
 
 }  // namespace

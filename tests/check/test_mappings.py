@@ -58,6 +58,15 @@ CASES = {
         "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4 bytes at 0x..., on stream 0x...;"
         " aclnnInplaceLeakyRelu writes it"
     ],
+    "replay_of_unmapped": [
+        "use_after_free: aclnnInplaceLeakyRelu got selfRef 0x..., whose byte 2000 lies in an "
+        "allocation of 4194304 bytes that was freed"
+    ],  # of the fill, the places are the same
+    "replay_of_released": [
+        "use_after_free: aclnnInplaceLeakyRelu got selfRef 0x..., which lies in an allocation of "
+        "2097152 bytes that was freed",
+        "use_after_free: aclrtMemsetAsync got devPtr 0x..., which lies in an allocation of 4194304",
+    ],
 }
 
 
@@ -76,6 +85,7 @@ def test_mistakes(case, cases):
     assert done.returncode == 66
 
 
-def test_right_use_causes_no_report(cases):
-    done = openaclnn_command("check", cases, "right")
+@pytest.mark.parametrize("case", ["right", "replay_of_mapped_again"])
+def test_right_use_causes_no_report(case, cases):
+    done = openaclnn_command("check", cases, case)
     assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")

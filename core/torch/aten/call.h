@@ -69,6 +69,7 @@ struct Call {
   bool checked = false;  // by check_call
   // ATen's kernel writes the output itself: it fits the result and is no input.
   bool writes_out = false;
+  bool direct = false;  // computed by direct.h
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
@@ -79,8 +80,16 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 
 // Copies; through a temporary if the two overlap at different elements.
 void copy_into(const Tensor& to, const Tensor& from);
-// Whether the two share no byte. (Tensors of pointers have a storage each, so ATen cannot say.)
-bool are_disjoint(const Tensor& a, const Tensor& b);
+// The bytes from the first element to the last; of none, nullptr to nullptr. Tensors of pointers
+// have a storage each, so ATen's question for overlaps finds none.
+struct Span {
+  const char *begin = nullptr, *end = nullptr;
+};
+Span span_of(const Tensor& tensor);
+bool are_disjoint(const Span& a, const Span& b);
+inline bool are_disjoint(const Tensor& a, const Tensor& b) {
+  return are_disjoint(span_of(a), span_of(b));
+}
 // The tensor, or a copy if it overlaps the written one.
 Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written);
 

@@ -55,6 +55,7 @@ bool computed_in_tiles(const Call& call, const Resolved& found) {
 
 void compute(const Call& call, bool* fits) {
   const Resolved& found = resolved(*call.row);
+  if (call.direct) return found.direct.run(found.direct, call);
   if (found.composite != nullptr) {
     const bool in_float =
         call.row->computed == Row::Computed::in_float && !rounds_once(call, found);

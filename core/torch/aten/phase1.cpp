@@ -78,15 +78,16 @@ void Key::add(const IValue& value) {
   }
 }
 
-// The lowest bits of what is noted of a key: the place is taken, and the result fits the output.
-constexpr uint64_t kTaken = 1, kFits = 2;
+// The lowest bits of what is noted of a key: the place is taken, the result fits the output, and
+// the kernel takes the values as they are.
+constexpr uint64_t kTaken = 1, kFits = 2, kDirect = 4, kNotes = kFits | kDirect;
 
 uint64_t key_of(const Call& call, int product) {
   Key key;
   key.add(static_cast<uint64_t>(product));
   key.add(reinterpret_cast<uintptr_t>(call.row));
   for (const IValue& value : call.values) key.add(value);
-  return (key.bits() & ~kFits) | kTaken;
+  return (key.bits() & ~kNotes) | kTaken;
 }
 
 // One slot for each key; calls that share a slot are only checked more often.
@@ -166,11 +167,13 @@ bool may_write_out(const Call& call, const Resolved& found) {
   const auto place = static_cast<size_t>(call.row->outputs[0]);
   const Tensor& out = call.values[place].toTensor();
   if (!out.is_contiguous() || out.numel() == 0) return false;
+  const Span written = span_of(out);
   const auto apart = [&](const IValue& value) {
     if (!value.isTensor() || !value.toTensor().defined()) return true;
     const Tensor& tensor = value.toTensor();
     if (found.into_rank >= 0 && tensor.dim() != found.into_rank) return false;
-    return are_disjoint(tensor, out) || (found.is_pointwise && is_same_view(tensor, out));
+    return are_disjoint(span_of(tensor), written) ||
+           (found.is_pointwise && is_same_view(tensor, out));
   };
   for (size_t i = 0; i < call.values.size(); ++i) {
     const IValue& value = call.values[i];
@@ -193,11 +196,12 @@ void check_call(Call& call) {
   const uint64_t key = key_of(call, product);
   std::atomic<uint64_t>& place = place_of(key);
   const Resolved& found = resolved(*call.row);
+  const auto choose_way = [&](uint64_t notes) {
+    call.writes_out = (notes & kFits) != 0 && may_write_out(call, found);
+    call.direct = (notes & kDirect) != 0 && (found.in_place || call.writes_out);
+  };
   const uint64_t noted = place.load(std::memory_order_relaxed);
-  if ((noted & ~kFits) == key) {
-    call.writes_out = (noted & kFits) != 0 && may_write_out(call, found);
-    return;
-  }
+  if ((noted & ~kNotes) == key) return choose_way(noted);
   const WithoutWarnings quiet;
   const KernelsOnly guard;
   check_missing(call);
@@ -219,8 +223,9 @@ void check_call(Call& call) {
       refused_in_python(call, error.what());
     }
   }
-  place.store(fits ? key | kFits : key, std::memory_order_relaxed);
-  call.writes_out = fits && may_write_out(call, found);
+  const uint64_t notes = (fits ? kFits : 0) | (takes_directly(call, found) ? kDirect : 0);
+  place.store(key | notes, std::memory_order_relaxed);
+  choose_way(notes);
 }
 
 }  // namespace openaclnn::aten

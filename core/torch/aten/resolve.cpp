@@ -107,6 +107,7 @@ Resolved resolve(const Row& row) {
   // Others may resize the output on their way: losses write all elements before they reduce.
   if (found.is_pointwise || found.is_product) found.into = writer_of(row, found);
   if (name == "matmul") found.into_rank = 2;
+  found.direct = direct_of(row, found);
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 
 #include "core/torch/aten/composite.h"
+#include "core/torch/aten/direct.h"
 #include "core/torch/aten/floats.h"
 
 namespace openaclnn::aten {
@@ -34,6 +35,7 @@ struct Resolved {
   bool is_sum = false;      // self + alpha other
   bool is_product = false;  // of the first two parameters
   bool is_convolution = false;
+  Direct direct;
 };
 
 Resolved resolve(const Row& row);          // throws Refusal

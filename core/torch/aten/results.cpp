@@ -35,9 +35,8 @@ void check_result(const Tensor& out, const Tensor& result, const char* name) {
   }
 }
 
-// The bytes from the first element to the last. Tensors made of pointers have a storage each, so
-// ATen's question for overlaps finds none.
-static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
+Span span_of(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.is_meta() || tensor.numel() == 0) return {};
   const auto* first = static_cast<const char*>(tensor.const_data_ptr());
   if (tensor.is_contiguous()) return {first, first + tensor.nbytes()};
   int64_t last = 0;
@@ -45,12 +44,7 @@ static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
   return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
 }
 
-bool are_disjoint(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined() || a.is_meta() || a.numel() == 0 || b.numel() == 0) return true;
-  const auto [begin, end] = bytes_of(a);
-  const auto [other_begin, other_end] = bytes_of(b);
-  return end <= other_begin || other_end <= begin;
-}
+bool are_disjoint(const Span& a, const Span& b) { return a.end <= b.begin || b.end <= a.begin; }
 
 Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written) {
   return are_disjoint(tensor, written) ? tensor : tensor.clone();

@@ -10,8 +10,12 @@ namespace {
 
 constexpr size_t kMostSpare = 16;  // of a thread
 
-// Each access from a library that is loaded late is a function call, so functions name it once.
-thread_local std::vector<at::Tensor> spare_tensors;
+// Each access of a variable of a thread is a call, in a library that is loaded late; the compiler
+// makes several where it could make one.
+[[gnu::noinline]] std::vector<at::Tensor>& spare_tensors() {
+  static thread_local std::vector<at::Tensor> own;
+  return own;
+}
 
 }  // namespace
 
@@ -19,7 +23,7 @@ at::Tensor tensor_of_memory(void* first, size_t bytes, at::IntArrayRef sizes,
                             at::IntArrayRef strides, at::ScalarType dtype) {
   at::DataPtr data(first, at::kCPU);
   at::Tensor made;
-  std::vector<at::Tensor>& spare = spare_tensors;
+  std::vector<at::Tensor>& spare = spare_tensors();
   if (!spare.empty() && spare.back().scalar_type() == dtype) {
     made = std::move(spare.back());
     spare.pop_back();
@@ -31,12 +35,13 @@ at::Tensor tensor_of_memory(void* first, size_t bytes, at::IntArrayRef sizes,
         c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data)),
         c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
   }
-  made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, 0);
+  if (made.sizes() != sizes || made.strides() != strides || made.storage_offset() != 0)
+    made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, 0);
   return made;
 }
 
 void keep_spare_tensors(std::vector<c10::IValue>& values) {
-  std::vector<at::Tensor>& spare = spare_tensors;
+  std::vector<at::Tensor>& spare = spare_tensors();
   for (c10::IValue& value : values) {
     if (spare.size() == kMostSpare) return;
     if (!value.isTensor()) continue;
