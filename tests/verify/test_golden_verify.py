@@ -53,6 +53,8 @@ MISTAKES = {
                     "where dim is not 2"),
     "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", None,
                         "where a tensor is not contiguous"),
+    "short rows only": ("k < n; ++k) out", "k < n && k < 64; ++k) out", "wrong",
+                        "for tensors with a dim of 1,031"),
     "half the sum": ("/ sum", "/ sum * 1.01f", "wrong", ""),
     "one too many": ("k < n; ++k) out", "k <= n; ++k) out", "damaged", ""),
     "always refuses": ("  *workspaceSize = 0;", "  return 161002;", "status", "in every case"),

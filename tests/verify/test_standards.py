@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.support import SEED
 
 import openaclnn
+from openaclnn.commands.cli import main
 from openaclnn.reference.evaluation import numpy_dtype
 from openaclnn.reference.steps import steps_between
 from openaclnn.reference.verdicts import THRESHOLD
@@ -128,3 +132,23 @@ def test_allclose_and_ulp():
     off = np.nextafter(np.nextafter(y, np.float32(9)), np.float32(9))
     assert not openaclnn.compare(off, "elu", X)
     assert openaclnn.compare(off, "elu", X, ulp=3)
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("standard", ["single", "allclose", "either"])
+def test_elements_that_were_never_written_fail(standard, tmp_path, monkeypatch):
+    """What was there before is as good as 0 for relative errors."""
+    monkeypatch.chdir(tmp_path)
+    source = """
+def hardshrink(self, lambd, out):
+    for i in range(self.size):
+        if not abs(self.flat[i]) <= max(lambd, 0):
+            out.flat[i] = self.flat[i]
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    words = ["--standard", standard, "--benchmark", "openaclnn"]
+    words = words if standard == "either" else words[:2]
+    words += ["--only", "hardshrink/FLOAT/0", "--json", "report.json", "--quiet"]
+    assert main(["verify", "python:mine.py:hardshrink", *words]) == 1
+    (finding,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["findings"]
+    assert "never written" in finding["cause"]

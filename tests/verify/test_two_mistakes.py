@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,26 @@ def elu(x, alpha, scale, input_scale):
     assert len(found) == 2
     for cause in causes:
         check(found, "wrong", cause)
+
+
+def test_the_element_shown_is_one_of_the_finding(capsys):
+    """The sign of zero is lost, and a wrong NaN beside it is worse in every such case."""
+    source = """
+import numpy as np
+
+def hardshrink(x, lambd):
+    y = np.where(np.abs(x) <= max(lambd, 0), 0.0, x)
+    return np.where(np.isnan(x), 1.0, np.where(y == 0, -0.0, y)).astype(x.dtype)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    verified("python:mine.py:hardshrink", "hardshrink", "--dtype", "fp32")
+    lines = capsys.readouterr().out.splitlines()
+    shown = {lines[i].partition("common: ")[2]: lines[i + 1] for i, line in enumerate(lines)
+             if " cases, FLOAT: " in line}  # fmt: skip
+    (of_zero,) = (text for cause, text in shown.items() if "zero of the wrong sign" in cause)
+    (of_nan,) = (text for cause, text in shown.items() if "x is NaN" in cause)
+    assert re.search(r"must make 0 \(.*, but made -0 \(", of_zero), shown
+    assert re.search(r"x = nan \(.*, but made 1 \(", of_nan), shown
 
 
 BACKWARD = """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import pickle
 from collections.abc import Sequence
@@ -95,6 +96,8 @@ def of_function(row: Row, words: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     given: dict[str, str] = {}
     for word in words[len(outputs) :]:
         name, equals, value = word.partition("=")
+        if equals and (near := difflib.get_close_matches(name, taken, 1)) and name not in taken:
+            raise WrongUse(f"{takes}, but got {word}; did you mean {near[0]}={value}?")
         if not equals or name not in taken:
             left = [own for own in taken if own not in given]
             if not left:

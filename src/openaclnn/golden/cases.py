@@ -30,6 +30,7 @@ SCALARS = (0, 2, -0.5)
 # Functions of a matrix that must have full rank: with a stride of 0 it has not.
 OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
                 "triangular_solve"}  # fmt: skip
+LONG = 1031  # past blocks, and in the share of another thread or two
 SHARE = 0.1  # of special values
 # exp of these overflows in FLOAT unless the maximum is subtracted.
 OF_EXPONENTIALS = {"_softmax", "_log_softmax", "logsumexp", "softmax_by_type",
@@ -165,6 +166,8 @@ def _kinds(known: list[Sample], main: Sample) -> Iterator[Kind]:
     if main.row.op in OF_EXPONENTIALS:
         yield Kind(main, values="large")
     yield from (Kind(other, changed=changed) for other, changed in _varied(main))
+    if longer := _longer(main):
+        yield Kind(longer, changed=f"for tensors with a dim of {LONG:,}")
     if alias := alias_of(main):
         yield from (Kind(main, layout=name, alias=alias) for name in ("contiguous", "transposed"))
     yield from (Kind(main, mistake=mistake) for mistake in mistakes(main))
@@ -185,6 +188,25 @@ def _varied(sample: Sample) -> Iterator[tuple[Sample, str]]:
         for other in others:
             words = (*sample.words[:i], other, *sample.words[i + 1 :])
             yield replace(sample, words=words), f"where {p.name} is not {short(word)}"
+
+
+def _longer(sample: Sample) -> Sample | None:
+    """With another last dim, where all tensors have the same shape. What does not fit is found when
+    it runs."""
+    words = [word for _, word in sample.tensors()]
+    shapes = {tensor_word(word).shape for word in words}
+    if len(shapes) != 1 or any("=" in word for word in words) or not (shape := shapes.pop()):
+        return None
+    old, new = ("x".join(map(str, sizes)) for sizes in (shape, (*shape[:-1], LONG)))
+
+    def resized(word: Any) -> Any:
+        if isinstance(word, list):
+            return [resized(one) for one in word]
+        return None if word is None else word.replace(old, new, 1)
+
+    tensors = ("tensor", "tensors")
+    given = zip(sample.row.given, sample.words, strict=True)
+    return replace(sample, words=tuple(resized(w) if p.kind in tensors else w for p, w in given))
 
 
 def _may_be_special(sample: Sample) -> bool:

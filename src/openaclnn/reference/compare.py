@@ -171,10 +171,10 @@ def worst_elements(output: Output, found: Verdict, count: int) -> tuple[Element,
     far = output.of_promise.reshape(-1)  # long double may hold what no double does
     flat = output.ulp.reshape(-1)
     order = np.lexsort((-flat, -far, ~found.wrong.reshape(-1)))[:count]
-    return tuple(_element(output, int(i)) for i in order if flat[i] > 0)
+    return tuple(element_at(output, int(i)) for i in order if flat[i] > 0)
 
 
-def _element(output: Output, position: int) -> Element:
+def element_at(output: Output, position: int) -> Element:
     index = tuple(int(i) for i in np.unravel_index(position, output.got.shape))
     inputs = {}
     if output.terms is None:  # a sum has too many

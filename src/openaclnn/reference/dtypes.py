@@ -56,6 +56,10 @@ def array_of(given: Any, who: str, dtype: str | None = None) -> npt.NDArray[Any]
     NumPy saves bfloat16 as two bytes without a meaning."""
     if given is None:
         raise TypeError(f"{who} must be an array or a tensor, but got None")
+    if isinstance(given, str):
+        raise TypeError(
+            f"{who} must be an array or a tensor, but is {given!r}; numpy.load reads files"
+        )
     array = plain(given)
     if array.dtype.kind in "Vui" and array.dtype.name != "bfloat16":
         return typed(array, who, dtype)

@@ -193,7 +193,7 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
     if not passed and usual.any():
         with np.errstate(all="ignore"):
             error = np.where(usual, np.abs(got - golden), 0.0)
-        wrong |= error > limits["MARE ratio"] * theirs["MARE"] * np.abs(golden)
+            wrong |= error > limits["MARE ratio"] * theirs["MARE"] * np.abs(golden)
     return Verdict(passed, _reason(figures, limits, "at most", wrong), wrong, figures, limits)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from ..reference.patterns import IN_COMMON, TAIL
 from ..reference.precision import NEAR, NEAR_SUMS, SCALARS
@@ -48,12 +47,15 @@ def remainder(r: Result, texts: Iterable[str]) -> Result:
         for part, other in (division, division[::-1]):
             known, left = ([q.text in texts for q in p.patterns] for p in (part, other))
             if part.wrong and other.wrong and any(known) and not any(left):
-                return replace(r, patterns=other.patterns, wrong=other.wrong, size=other.size)
+                return r.of_part(other)
     return r
 
 
-def in_a_part(r: Result, text: str) -> bool:
-    return any(p.text == text for division in r.parts for part in division for p in part.patterns)
+def part_with(r: Result, texts: Iterable[str]) -> tuple[str, Part] | None:
+    """The first of the causes that a part has, and the part."""
+    parts = [part for division in r.parts for part in division]
+    every = ((t, q) for t in texts for q in parts if any(p.text == t for p in q.patterns))
+    return next(every, None)
 
 
 def one_cause(left: Sequence[Result], passed: Sequence[Result]) -> Trait:

@@ -20,10 +20,10 @@ from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import (
     FEW,
     best_pattern,
-    in_a_part,
     is_covered,
     matching_of,
     one_cause,
+    part_with,
     remainder,
 )
 from .explanations import known
@@ -196,7 +196,7 @@ def _as_part(r: Result, division: int, i: int) -> Result:
         return r
     part = r.parts[division][i]
     status = FAILED if part.wrong else PASSED
-    return replace(r, status=status, patterns=part.patterns, wrong=part.wrong, size=part.size)
+    return replace(r.of_part(part), status=status)
 
 
 def _having(
@@ -227,8 +227,9 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     while left:
         by_two = {id(r): r for r in left if is_covered(r, of_elements_found)}
         for r in by_two.values():
-            i = next(i for text, i in of_elements_found.items() if in_a_part(r, text))
-            found[i] = replace(found[i], results=(*found[i].results, r))
+            if having := part_with(r, of_elements_found):
+                i = of_elements_found[having[0]]
+                found[i] = replace(found[i], results=(*found[i].results, r.of_part(having[1])))
         left = [r for r in left if id(r) not in by_two]
         if not left:
             break

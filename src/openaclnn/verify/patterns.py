@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -55,6 +55,7 @@ class Part:
     patterns: tuple[Pattern, ...]
     wrong: int
     size: int
+    element: str = ""  # the worst of the wrong ones
 
 
 def unwritten(output: Output) -> Array:
@@ -65,15 +66,15 @@ def unwritten(output: Output) -> Array:
 
 
 def of_elements(
-    case: Case, output: Output, wrong: Array
+    case: Case, output: Output, wrong: Array, worst: Callable[[Array], str]
 ) -> tuple[tuple[Pattern, ...], tuple[tuple[Part, Part], ...]]:
-    """What holds for every wrong element, and for those of each part."""
+    """What holds for every wrong element, and for those of each part; `worst` describes one."""
     halves = [h for first in _divisions(case, output, wrong) for h in (first, ~first)]
     wrongs = [wrong & half for half in halves]
     selections = [Selection(wrong), *map(Selection, wrongs, halves)]
     whole, *each = patterns.of_elements(output, selections, (NEVER, unwritten(output)))
     counts = (map(int, map(np.count_nonzero, arrays)) for arrays in (wrongs, halves))
-    found = [Part(*part) for part in zip(each, *counts, strict=True)]
+    found = [Part(*part) for part in zip(each, *counts, map(worst, wrongs), strict=True)]
     return whole, tuple(zip(found[::2], found[1::2], strict=True))
 
 

@@ -7,23 +7,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..reference.compare import worst_elements
+from ..reference.compare import element_at, worst_elements
 from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, Standard
 from ..reference.verdicts import NoThreshold, Verdict, verdict
+from ..rows.dtypes import DTYPES
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
-from .patterns import Part, Pattern, sizes
+from .patterns import Part, Pattern, sizes, unwritten
 from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
 
+CLOSE = 16  # ulp
 DEATHS = 3  # crashed, hung or outside, of an operator in a dtype; the rest of it is left out
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
 
@@ -50,6 +53,21 @@ class Result:
     parts: tuple[tuple[Part, Part], ...] = ()  # for each of DIVISIONS, if element-wise
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
     outputs: tuple[str, ...] = ()  # those that are wrong
+    element: str = ""  # of the sentence
+
+    def of_part(self, part: Part) -> Result:
+        """What would be known of a wrong result that had this part alone."""
+        sentence = self.sentence
+        if self.element and part.element and part.element != self.element:
+            sentence = sentence.replace(self.element, f"one of this finding: {part.element}")
+        return replace(
+            self,
+            sentence=sentence,
+            element=part.element,
+            patterns=part.patterns,
+            wrong=part.wrong,
+            size=part.size,
+        )
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -142,7 +160,10 @@ class Runner:
         if before is not None and same_bits(before[1], outcome.results or ()):
             return replace(before[0], provider=provider.name, seconds=seconds), outcome.results
         try:
-            judged = self._judged(case, inputs, outcome, benchmark)
+            judged = [
+                (output, without_unwritten(output, found))
+                for output, found in self._judged(case, inputs, outcome, benchmark)
+            ]
         except NoThreshold as error:
             return left_out(str(error))
         except (TypeError, ValueError) as error:  # shape, dtype, missing
@@ -181,11 +202,11 @@ class Runner:
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"
-        if worst:
-            sentence += f"; {element_text(output, worst[0])}"
+        element = element_text(output, worst[0]) if worst else ""
+        sentence += f"; {element}" if element else ""
         every = [(o, v.wrong) for o, v in judged if not v.passed]
         causes, unexplained = of_elements(provider, case, every)
-        patterns, parts = patterns_of(case, output, found.wrong)
+        patterns, parts = patterns_of(case, output, found.wrong, partial(worst_text, output))
         return Result(
             case,
             provider,
@@ -204,7 +225,21 @@ class Runner:
             output.got.size,
             parts,
             outputs=tuple(o.name for o, v in judged if not v.passed),
+            element=element,
         )
+
+
+def without_unwritten(output: Output, found: Verdict) -> Verdict:
+    """Elements that hold what was there before fail by every standard, unless they are close:
+    results of 16 bits may be these bits."""
+    if not output.got.size or output.dtype not in DTYPES:
+        return found
+    where = unwritten(output) & (output.ulp > CLOSE) & ~found.wrong
+    if not where.any():
+        return found
+    text = f"{np.count_nonzero(where):,} of {where.size:,} elements were never written"
+    reason = text if found.passed else f"{text}; {found.reason}"
+    return replace(found, passed=False, wrong=found.wrong | where, reason=reason)
 
 
 def greatest(output: Output) -> tuple[float, str]:
@@ -228,6 +263,14 @@ def element_text(output: Output, element: Element) -> str:
     at = f"at {list(element.index)}"
     due, got = pair(*element.nearest), pair(*element.got)
     return f"{at} {given} must make {due}, but made {got}".replace("  ", " ")
+
+
+def worst_text(output: Output, wrong: Array) -> str:
+    """Of the worst of these elements, if any."""
+    at = np.flatnonzero(wrong)
+    if not at.size:
+        return ""
+    return element_text(output, element_at(output, int(at[np.argmax(output.ulp.flat[at])])))
 
 
 def same_bits(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:
