@@ -20,7 +20,7 @@ pytestmark = pytest.mark.programs
 
 def test_the_first_commands(capsys):
     pytest.importorskip("torch")
-    first, second = blocks("bash")[1].splitlines()
+    first, second = blocks("bash")[0].splitlines()
     assert main(first.split()[1:]) == 0
     assert main([*second.split()[1:], "--quiet"]) == 0
     assert "allclose" in capsys.readouterr().out
@@ -31,7 +31,7 @@ def test_the_library_of_the_page(tmp_path, monkeypatch, capsys):
     """It is found to lack what the page says, and the command of a finding finds it again."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.cpp").write_text(blocks("cpp")[0], encoding="utf-8")
-    build, verify = blocks("bash")[2].splitlines()
+    build, verify = blocks("bash")[1].splitlines()
     done = subprocess.run(compile_command(build.split()[2:], {}), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert main([*verify.split()[1:], "--quiet"]) == 1
@@ -40,7 +40,7 @@ def test_the_library_of_the_page(tmp_path, monkeypatch, capsys):
     assert {kind for kind, _ in found} >= {"wrong", "damaged", "status"}
     easy = [r for r in results if r["id"] == "hardshrink/FLOAT/0"]
     assert easy[0]["status"] == "passed"
-    again = blocks("text")[1].strip()
+    again = blocks("text")[0].strip()
     assert again in capsys.readouterr().out
     assert main([*again.split()[1:], "--quiet"]) == 1
 
