@@ -20,7 +20,8 @@ from tests.check.check_mode import (
     program,
 )
 
-from openaclnn.commands.check_trace import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
+from openaclnn.commands.check import MISTAKES_MADE, NOTHING_CHECKED
+from openaclnn.commands.programs import WRONG_USE
 from openaclnn.report.output import NOT_WRITTEN
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "howto" / "check_mode.md"

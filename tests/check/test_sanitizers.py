@@ -10,8 +10,7 @@ import pytest
 from tests.check.check_mode import needs_compiler, openaclnn_command
 
 from openaclnn.commands.cc import compile_command
-from openaclnn.commands.check_trace import aten_hint
-from openaclnn.commands.programs import NOT_FOUND
+from openaclnn.commands.programs import NOT_FOUND, aten_hint
 
 pytestmark = [pytest.mark.programs, needs_compiler]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.trace.test_trace import built
 
-from openaclnn.commands.check_trace import preloaded
 from openaclnn.commands.run_page import page
 from openaclnn.commands.run_report import as_text, dtypes_text, headline, report
+from openaclnn.commands.trace import preloaded
 
 pytestmark = [
     pytest.mark.programs,

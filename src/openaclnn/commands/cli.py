@@ -15,7 +15,7 @@ from ..report.text_table import Paint
 from . import (
     bench,
     cc,
-    check_trace,
+    check,
     compare,
     completion,
     demo,
@@ -25,6 +25,7 @@ from . import (
     ops,
     plot,
     programs,
+    trace,
     verify,
 )
 from .arguments import ATTRIBUTE, attribute_options
@@ -163,7 +164,8 @@ def parser() -> argparse.ArgumentParser:
     bench.add_command(command)
     cc.add_command(command)
     programs.add_command(command)
-    check_trace.add_commands(command)
+    check.add_command(command)
+    trace.add_command(command)
     npu.add_commands(command)
     completion.add_command(command, commands)
     docs.add_command(command)

@@ -23,8 +23,8 @@ from ..settings import config, products
 from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
 from . import run_page, run_report
-from .check_trace import preloaded
 from .programs import WRONG_USE, as_shell, become, run_beside, wrong_value
+from .trace import preloaded
 
 MEMORY = "OPENACLNN_DEVICE_MEMORY"
 USAGE = {"--report": "--report FILE", "--product": "--product KEY"}

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import _core
 from ..report.text_table import Paint
@@ -220,3 +221,47 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     run.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     run.set_defaults(help=run.format_help().rstrip())
+
+
+def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:
+    """Whether there is such a program; where there is none, starting it says so."""
+    return shutil.which(words[0], path=variables.get("PATH")) is not None
+
+
+def aten_hint(command: str, ended: int, aten: bool) -> str:
+    """What helps when the loader misses a symbol or a library."""
+    if ended != NOT_FOUND or aten:
+        return ""
+    return f"; with operators that ATen computes, use  openaclnn {command} --aten"
+
+
+class Program(argparse.Action):
+    """The program and its arguments: at least one word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        words = values[1:] if values[:1] == ["--"] else values
+        if not words:
+            parser.error("the program to run is missing")
+        setattr(namespace, self.dest, words)
+
+
+def add_program(sub: argparse.ArgumentParser) -> None:
+    """The program to run, and with which libraries."""
+    sub.add_argument(
+        "--aten",
+        action="store_true",
+        help="with the libraries of `openaclnn home --aten`, which have what ATen computes",
+    )
+    sub.add_argument(
+        "program",
+        nargs=argparse.REMAINDER,
+        action=Program,
+        metavar="PROGRAM [ARGUMENT ...]",
+        help="what to run",
+    )

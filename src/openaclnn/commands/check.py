@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn check` and `openaclnn trace`: running a program and watching what it does with acl."""
+"""`openaclnn check`: running a program in check mode."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..report.text_table import Paint
-from ..rows.libraries import LIBRARIES
-from ..settings import home
 from .programs import (
-    NOT_FOUND,
     WRONG_USE,
     NoDirectory,
+    add_program,
     as_shell,
+    aten_hint,
     directory,
     environment,
     refuse,
     run_beside,
+    starts,
     wrong_value,
 )
 
@@ -34,11 +33,6 @@ MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
 )
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
-
-
-def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:
-    """Whether there is such a program; where there is none, starting it says so."""
-    return shutil.which(words[0], path=variables.get("PATH")) is not None
 
 
 def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
@@ -51,13 +45,6 @@ def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
         else:
             reports.append(report | {"consequences": []})
     return reports
-
-
-def aten_hint(command: str, ended: int, aten: bool) -> str:
-    """What helps when the loader misses a symbol or a library."""
-    if ended != NOT_FOUND or aten:
-        return ""
-    return f"; with operators that ATen computes, use  openaclnn {command} --aten"
 
 
 def summary(
@@ -155,72 +142,14 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     return status
 
 
-def preloaded(variables: Mapping[str, str], root: Path | None = None) -> str:
-    """LD_PRELOAD with the traced libraries of an installation directory. The last of them has what
-    libc and PyTorch have too; the loader would find theirs first if it only came as a dependency.
-    """
-    folder = (root or home()) / "lib64" / "trace"
-    names = [*LIBRARIES, "openaclnn_trace"]
-    before = variables.get("LD_PRELOAD")
-    return ":".join([*(str(folder / f"lib{name}.so") for name in names), *filter(None, [before])])
-
-
-def trace(arguments: argparse.Namespace, _: Paint) -> int:
-    for option, path in (("-o", arguments.output), ("--text", arguments.text)):
-        if unwritable("trace", option, path):
-            return WRONG_USE
-    if wrong_value("trace", os.environ):
-        return WRONG_USE
-    try:
-        root = directory(aten=arguments.aten)
-    except NoDirectory as error:
-        return refuse("trace", error)
-    variables = environment(os.environ, root)
-    variables["LD_PRELOAD"] = preloaded(variables, root)
-    asan = [variables.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]  # it comes after these
-    variables["ASAN_OPTIONS"] = ":".join(filter(None, asan))
-    for variable, path in (("TEXT", arguments.text), ("JSON", arguments.output)):
-        variables[f"OPENACLNN_TRACE_{variable}"] = str(Path(path).absolute()) if path else ""
-    words = arguments.program
-    with tempfile.TemporaryDirectory() as marks:
-        seen = Path(marks, "seen")  # the first call makes it
-        variables["OPENACLNN_TRACE_SEEN"] = str(seen)
-        found = starts(words, variables)
-        ended = run_beside("trace", words, variables)
-        hint = aten_hint("trace", ended, arguments.aten)
-        if found and not seen.exists():
-            print(f"openaclnn trace: {words[0]} made no call of acl{hint}", file=sys.stderr)
-        elif found and hint:
-            print(f"openaclnn trace: ended with status {ended}{hint}", file=sys.stderr)
-        lost = Path(marks, "seen.lost").exists()  # the library has said which file
-    return as_shell(ended) or (NOT_WRITTEN if lost else 0)
-
-
 def exit_status(text: str) -> int:
     if not text.isdecimal() or int(text) > 255:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 255, but is {text}")
     return int(text)
 
 
-class Program(argparse.Action):
-    """The program and its arguments: at least one word."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        words = values[1:] if values[:1] == ["--"] else values
-        if not words:
-            parser.error("the program to run is missing")
-        setattr(namespace, self.dest, words)
-
-
-def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Adds the two commands."""
-    checked = command(
+def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
+    sub = command(
         "check",
         check,
         "run a program and report every mistake it makes with acl",
@@ -249,53 +178,22 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn check --html reports.html ./program\n"
         "  OPENACLNN_CHECK=1 ./program     the same for a program that finds the libraries itself",
     )
-    checked.add_argument(
+    sub.add_argument(
         "--json",
         metavar="FILE",
         help="also write the reports as JSON; with - they go to standard output, and what the "
         "program writes there goes to standard error",
     )
-    checked.add_argument(
+    sub.add_argument(
         "--html",
         metavar="FILE",
         help="also write the reports as an HTML page, with lines of source; - as for --json",
     )
-    checked.add_argument(
+    sub.add_argument(
         "--exit-code",
         metavar="N",
         type=exit_status,
         default=MISTAKES_MADE,
         help=f"exit status after a mistake, {MISTAKES_MADE} by default; 0 keeps the program's own",
     )
-    traced = command(
-        "trace",
-        trace,
-        "run a program and show every call of acl it makes",
-        "Runs a program and shows its calls of acl and aclnn functions with their arguments,\n"
-        "shapes and dtypes, what streams worked on and for how long, and a table at the end.\n"
-        "`openaclnn docs trace` explains the output.\n\n"
-        f"The exit status is that of the program, or {NOT_WRITTEN} instead of 0 if FILE could not\n"
-        "be written.\n\n"
-        "  openaclnn trace ./program argument\n"
-        "  openaclnn trace -o trace.json --text trace.txt ./program\n\n"
-        "trace.json opens in https://ui.perfetto.dev and in chrome://tracing.",
-    )
-    traced.add_argument(
-        "-o", "--output", metavar="FILE", help="write a trace for Perfetto and Chrome"
-    )
-    traced.add_argument(
-        "--text", metavar="FILE", help="write the text to FILE instead of to standard error"
-    )
-    for sub in (checked, traced):
-        sub.add_argument(
-            "--aten",
-            action="store_true",
-            help="with the libraries of `openaclnn home --aten`, which have what ATen computes",
-        )
-        sub.add_argument(
-            "program",
-            nargs=argparse.REMAINDER,
-            action=Program,
-            metavar="PROGRAM [ARGUMENT ...]",
-            help="what to run",
-        )
+    add_program(sub)
