@@ -220,6 +220,7 @@ def test_help(name: str) -> None:
             ["compare", "x", "--op", "elu", "--json", "o"],
             "unrecognized arguments: o; --json takes no argument",
         ),
+        (["verify", "--timeout", "0"], "argument --timeout: must be a number above 0, but is 0"),
         (["demo", "--fast"], "unrecognized arguments: --fast"),
         (["demo", "--htlm", "x"], "unrecognized arguments: --htlm x; did you mean --html?"),
     ],

@@ -13,7 +13,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").re
 NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 LEAKY, C = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
 GROUP_NORM, COMPARE = re.findall(r"^```py\n(.*?)^```$", PAGE, re.M | re.S)
-FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
+FIRST, THIRD, SECOND = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
 SHOWN = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
 
 

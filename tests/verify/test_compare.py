@@ -227,6 +227,16 @@ def test_sums_that_overflow(dtype):
             assert compare(op, inputs, attributes, tuple(changed)).passed == same, which
 
 
+def test_none_is_not_judged():
+    op = next(op for op in openaclnn.OPS if op.python == "group_norm_swish")
+    inputs, attributes = norm_that_overflows(np.float16)
+    y, _, rstd = results(op, inputs, attributes)
+    found = compare(op, inputs, attributes, (y, None, rstd))
+    assert found.passed
+    assert [judged.output.name for judged in found.outputs] == ["y", "rstd"]
+    assert not compare(op, inputs, attributes, (y, None, rstd + 1))
+
+
 NORMED = (np.ones((2, 6, 4), np.float32), np.ones(6, np.float32), np.ones(6, np.float32))
 GROUPS = (NORMED[0], None, None)
 GN = "group_norm_swish"

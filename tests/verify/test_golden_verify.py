@@ -98,6 +98,16 @@ def test_tensors_of_one_shape_have_a_longer_case():
     assert {shape for _, shape, _ in longer[0].tensors()} == set(longer[0].shapes)
 
 
+def test_functions_of_two_inputs_have_broadcast_cases():
+    cases = generate([functions()["aclnnAdd"]], ["FLOAT"], ANY, 1)
+    (rows, columns) = (case for case in cases if case.changed.startswith("where inputs are broad"))
+    (whole, row), (_, column) = rows.shapes, columns.shapes
+    assert row == (1, *whole[1:])
+    assert column == (*whole[:-1], 1)
+    values = rows.call().given["self"]
+    assert values.min() < values.max()  # a sample of zeros would show nothing
+
+
 REFUSED = {
     "a provider must be openaclnn or library:PATH": ["torch", "--op", "aclnnSoftmax"],
     "no --cases, --list or --exhaustive": ["--op", "aclnnSoftmax", "--list"],

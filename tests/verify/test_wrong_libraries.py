@@ -65,6 +65,8 @@ IN_C = {
     "scalars in double": ("*value = (float)*value", "(void)0", "wrong",
                           "its result is that of scalars that were not rounded to FLOAT"),
     "ignores isResult": ("p->isResult", "0", "wrong", "with is_result = True"),
+    "a stub": ("  Plan p = {.isResult = isResult};", "  return 161001;\n  Plan p = {0};", "status",
+               "in every case|must be refused"),
     "accepts every shape": ("if (!sameShape(&p.grad, &p.x) ||", "if (0 &&", None,
                             "when the output has the wrong shape"),
 }  # fmt: skip

@@ -10,12 +10,11 @@ namespace {
 
 constexpr size_t kMostSpare = 16;  // of a thread
 
+thread_local std::vector<at::Tensor> of_thread;
+
 // Each access of a variable of a thread is a call, in a library that is loaded late; the compiler
 // makes several where it could make one.
-[[gnu::noinline]] std::vector<at::Tensor>& spare_tensors() {
-  static thread_local std::vector<at::Tensor> own;
-  return own;
-}
+[[gnu::noinline]] std::vector<at::Tensor>& spare_tensors() { return of_thread; }
 
 }  // namespace
 

@@ -32,7 +32,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Compares what a kernel computed with the operator's formula in float64: a histogram of\n"
         "distances in ulp, the worst elements with their inputs and bits, what the wrong elements\n"
         "have in common, and a verdict. The files are the results, then the inputs, in the order\n"
-        "of the Python function; - stands for a gradient that was not asked for.\n\n"
+        "of the Python function; - stands for a result not to be judged.\n\n"
         "  openaclnn compare mine.npy x.npy --op elu --alpha 1.5\n"
         "  openaclnn compare mine.npy g.npy x.npy --op elu_backward --alpha 1 --scale 1 \\\n"
         "      --input-scale 1 --is-result false\n"

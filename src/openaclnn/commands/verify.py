@@ -67,7 +67,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--list", action="store_true", help="print the cases as such a file and run none")
     add("--exhaustive", action="store_true", help="every input of operators of one input instead")
     add("--state", metavar="FILE", help="with --exhaustive: go on from here after an interruption")
-    add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
+    add("--timeout", type=_seconds, default=20.0, metavar="S", help="seconds a call may take (20)")
     add("--json", metavar="FILE", help="write all results; - for standard output")
     add("--junit", metavar="FILE", help="the same as JUnit XML")
     add("--html", metavar="FILE", help="the same as HTML: matrix, histograms, worst cases")
@@ -227,6 +227,13 @@ def _again(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0, but is {text}")
+    return value
+
+
 def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     """Those of the file or of the rows, as far as the options let them."""
     from ..verify.cases import BadCase, read
@@ -266,6 +273,8 @@ def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
             raise BadCase(f"there is no case {missing[0]}{hint}")
         made = [case for case in made if case.id in arguments.only]
     if not made:
+        if arguments.cases:
+            raise BadCase(f"{arguments.cases} has no cases of this --op and --dtype")
         hint = "" if product is ANY else "; OPENACLNN_PRODUCT=any takes every dtype"
         raise BadCase(f"there are no such cases on product {product.key}{hint}")
     return made

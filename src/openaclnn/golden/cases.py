@@ -30,6 +30,7 @@ SCALARS = (0, 2, -0.5)
 # Functions of a matrix that must have full rank: with a stride of 0 it has not.
 OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
                 "triangular_solve"}  # fmt: skip
+BROADCAST = "where inputs are broadcast or have several shapes"  # as verify says it
 LONG = 1031  # past blocks, and in the share of another thread or two
 SHARE = 0.1  # of special values
 # exp of these overflows in FLOAT unless the maximum is subtracted.
@@ -126,7 +127,7 @@ def _of_one(row: Row, dtypes: list[str], product: Product, seed: int) -> Iterato
     if not known:
         raise BadCase(f"{row.name} has no sample calls; use openaclnn.compare with your inputs")
     op, numbers = described_op(row), itertools.count()
-    main = max(known, key=lambda s: max(map(len, _shapes(s))))
+    main = max(known, key=lambda s: (not _has_constants(s), max(map(len, _shapes(s)))))
     for dtype in dtypes:
         for kind in _kinds(known, main):
             if not kind.sample.has_floats and dtype != dtypes[0]:
@@ -168,6 +169,7 @@ def _kinds(known: list[Sample], main: Sample) -> Iterator[Kind]:
     yield from (Kind(other, changed=changed) for other, changed in _varied(main))
     if longer := _longer(main):
         yield Kind(longer, changed=f"for tensors with a dim of {LONG:,}")
+        yield from (Kind(one, changed=BROADCAST) for one in _broadcast(main))
     if alias := alias_of(main):
         yield from (Kind(main, layout=name, alias=alias) for name in ("contiguous", "transposed"))
     yield from (Kind(main, mistake=mistake) for mistake in mistakes(main))
@@ -207,6 +209,25 @@ def _longer(sample: Sample) -> Sample | None:
     tensors = ("tensor", "tensors")
     given = zip(sample.row.given, sample.words, strict=True)
     return replace(sample, words=tuple(resized(w) if p.kind in tensors else w for p, w in given))
+
+
+def _broadcast(sample: Sample) -> Iterator[Sample]:
+    """With one input that has a dim of 1, the first or the last. What does not fit is found when it
+    runs."""
+    inputs = [i for i, p in enumerate(sample.row.given) if p.kind == "tensor" and not p.written]
+    for i in inputs[1:]:
+        word = sample.words[i]
+        shape = tensor_word(word).shape if word else ()
+        for smaller in dict.fromkeys(((1, *shape[1:]), (*shape[:-1], 1))) if len(shape) > 1 else ():
+            old, new = ("x".join(map(str, sizes)) for sizes in (shape, smaller))
+            words = (*sample.words[:i], word.replace(old, new, 1), *sample.words[i + 1 :])
+            yield replace(sample, words=words)
+
+
+def _has_constants(sample: Sample) -> bool:
+    """Tensors of one value, which hide most mistakes."""
+    ranges = [tensor_word(word) for p, word in sample.tensors() if not p.written]
+    return any(t.listed is None and t.low == t.high and t.letter != "b" for t in ranges)
 
 
 def _may_be_special(sample: Sample) -> bool:

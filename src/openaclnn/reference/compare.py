@@ -74,7 +74,7 @@ def compare(
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
         compared(output, verdict(output, judged_by, by_name[output.name]), worst)
-        for output in outputs(op, inputs, attributes, got)
+        for output in outputs(op, inputs, attributes, got, some=True)
     )
     return Comparison(op, attributes, judged_by, found)
 
@@ -132,8 +132,9 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
     names = [p.result_name for p in op.outputs]
     several = list(given) if isinstance(given, tuple | list) and len(names) > 1 else [given]
     if len(several) != len(names):
+        arrays = "1 array" if len(several) == 1 else f"{len(several)} arrays"
         raise TypeError(
-            f"{who} must be a tuple ({', '.join(names)}), but has {len(several)} arrays"
+            f"{who} must be a tuple ({', '.join(names)}), but has {arrays}; None is not judged"
         )
     found: list[Array | None] = []
     for p, x in zip(op.outputs, several, strict=True):
@@ -142,6 +143,8 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
         if array is not None and dtype is not None and not p.companion:
             array = as_dtype(array, dtype, name)
         found.append(array)
+    if all(array is None for array in found):
+        raise TypeError(f"{' or '.join(names)} must be an array or a tensor, but got None")
     return found
 
 

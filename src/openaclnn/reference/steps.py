@@ -17,5 +17,6 @@ def steps_between(a: Array, b: Array) -> Array:
     bits = [np.ascontiguousarray(x).view(unsigned).reshape(a.shape) for x in (a, b)]
     first, second = (np.where(x & top, ~x, x | top) for x in bits)  # in the order of the numbers
     steps = (np.maximum(first, second) - np.minimum(first, second)).astype(np.float64)
-    one, other = np.isnan(a), np.isnan(b)
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
+        one, other = np.isnan(a), np.isnan(b)
     return np.where(one & other, 0.0, np.where(one | other, np.inf, steps))

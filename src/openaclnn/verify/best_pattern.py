@@ -164,7 +164,7 @@ def best_pattern(
         return best, True
     if usual := _of_usual(left):
         return usual, True
-    if len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
+    if calls and len(calls) == sum(EVERY in texts[id(r)] for r in left):  # nothing sets them apart
         return EVERY, False
     apart = {t: n for t, n in cases.items() if t != EVERY and n >= 0.9 * most and n > 0}
     of_all = [t for t in cases if t != EVERY and all(t in texts[id(r)] for r in left)]

@@ -160,9 +160,11 @@ def call(function: Function, message: dict[str, Any], memories: list[Memory]) ->
         if not message["writes"]:
             raise Wrong("wrong", f"the function must return {' and '.join(due)}, but returned None")
         return
-    found = list(returned) if isinstance(returned, tuple | list) and len(due) > 1 else [returned]
+    several = isinstance(returned, tuple) or (isinstance(returned, list) and len(due) > 1)
+    found = list(returned) if several else [returned]
     if len(found) != len(due):
-        text = f"the function must return {len(due)} arrays ({', '.join(due)}), but returned "
+        arrays = "an array" if len(due) == 1 else f"{len(due)} arrays"
+        text = f"the function must return {arrays} ({', '.join(due)}), but returned "
         raise Wrong("wrong", text + f"{len(found)}")
     for name, y in zip(due, found, strict=True):
         if y is None and name in message["optional"]:
