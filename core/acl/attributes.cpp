@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of operators by type: as values, and as text for refusals.
+#include <utility>
+
 #include "acl/acl_op.h"
 #include "core/acl/description.h"
 #include "core/runtime/api_guard.h"
@@ -22,12 +24,14 @@ aclError set_attribute(const char* call, aclopAttr* handle, const char* name, Sh
                    Status status = find_object(attributes(), call, "attr", handle, &attribute);
                    if (status.ok()) status = not_null(call, "attrName", name);
                    if (!status.ok()) return status;
-                   std::string& text = attribute->text;
-                   if (!text.empty()) text += ", ";
-                   text += name;
-                   text += '=';
-                   attribute->values.push_back({name, {}, {}, {}});
-                   return show(text, attribute->values.back());
+                   std::string text = attribute->text.empty() ? "" : ", ";
+                   text.append(name) += '=';
+                   Attribute kept{name, {}, {}, {}};
+                   status = show(text, kept);
+                   if (!status.ok()) return status;
+                   attribute->values.push_back(std::move(kept));
+                   attribute->text += text;
+                   return status;
                  })
       .code();
 }
@@ -47,8 +51,15 @@ aclError set_number(const char* call, aclopAttr* attr, const char* name, T value
   });
 }
 
+Status check_count(const char* call, const char* argument, int count) {
+  if (count >= 0) return {};
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "%s must be at least 0, but got %d", argument, count);
+}
+
 template <class T>
 Status show_list(const char* call, int count, const T* values, std::string& text) {
+  if (Status status = check_count(call, "numValues", count); !status.ok()) return status;
   if (count > 0) {
     if (Status status = not_null(call, "values", values); !status.ok()) return status;
   }
@@ -123,6 +134,7 @@ aclError aclopSetAttrListListInt(aclopAttr* attr, const char* attrName, int numL
                                  const int* numValues, const int64_t* const values[]) {
   constexpr const char* call = "aclopSetAttrListListInt";
   return set_attribute(call, attr, attrName, [&](std::string& text, Attribute&) {
+    if (Status status = check_count(call, "numLists", numLists); !status.ok()) return status;
     if (numLists > 0) {
       Status status = not_null(call, "numValues", numValues);
       if (status.ok()) status = not_null(call, "values", values);
@@ -140,6 +152,7 @@ aclError aclopSetAttrListString(aclopAttr* attr, const char* attrName, int numVa
                                 const char** values) {
   constexpr const char* call = "aclopSetAttrListString";
   return set_attribute(call, attr, attrName, [&](std::string& text, Attribute&) {
+    if (Status status = check_count(call, "numValues", numValues); !status.ok()) return status;
     if (numValues > 0) {
       if (Status status = not_null(call, "values", values); !status.ok()) return status;
     }

@@ -76,6 +76,33 @@ void descriptions() {
   aclDestroyTensorDesc(nullptr);
 }
 
+// A refusal names the attributes as they were set; a call that is refused sets none.
+void attributes() {
+  const int64_t dims[] = {4}, whole[] = {1, 2};
+  const float real[] = {0.5f, 2};
+  const uint8_t flags[] = {1, 0};
+  const int sizes[] = {2, 1};
+  const int64_t* const lists[] = {whole, dims};
+  aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 1, dims, ACL_FORMAT_ND);
+  aclDataBuffer* none = aclCreateDataBuffer(nullptr, 0);
+  aclopAttr* attr = aclopCreateAttr();
+  CHECK_EQ(aclopSetAttrListBool(attr, "flags", 2, nullptr), 100000);
+  CHECK_FAILS(aclopSetAttrListFloat(attr, "real", -1, real), 100000,
+              "numValues must be at least 0, but got -1");
+  CHECK_EQ(aclopSetAttrListListInt(attr, "lists", 2, nullptr, lists), 100000);
+  CHECK_EQ(aclopSetAttrListListInt(attr, "lists", 2, sizes, nullptr), 100000);
+  CHECK_EQ(aclopSetAttrDataType(nullptr, "dtype", ACL_FLOAT16), 100000);
+  CHECK_EQ(aclopSetAttrDataType(attr, "dtype", ACL_FLOAT16), 0);
+  CHECK_EQ(aclopSetAttrListBool(attr, "flags", 2, flags), 0);
+  CHECK_EQ(aclopSetAttrListFloat(attr, "real", 2, real), 0);
+  CHECK_EQ(aclopSetAttrListListInt(attr, "lists", 2, sizes, lists), 0);
+  CHECK_FAILS(aclopExecuteV2("Unknown", 1, &desc, &none, 0, nullptr, nullptr, attr, nullptr),
+              100024, "and dtype=1, flags=[1, 0], real=[0.500000, 2.000000], lists=[1, 2][4])");
+  aclopDestroyAttr(attr);
+  CHECK_EQ(aclDestroyDataBuffer(none), 0);
+  aclDestroyTensorDesc(desc);
+}
+
 void operators_by_type() {
   const int64_t dims[] = {4};
   aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 1, dims, ACL_FORMAT_ND);
@@ -350,6 +377,7 @@ int main() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   data_buffers();
   descriptions();
+  attributes();
   operators_by_type();
   refusals();
   models();
