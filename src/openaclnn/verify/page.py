@@ -8,6 +8,7 @@ JavaScript, too. The rest is data; the scripts in report_page show the part that
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -150,7 +151,7 @@ def _cell(op: str, dtype: str, results: Sequence[Result] | None) -> str:
 def _worst(done: Iterable[Result]) -> str:
     """The greatest distance; outputs of another dtype have another unit."""
     worst = max((r for r in done if r.unit and not r.case.out), key=lambda r: r.error, default=None)
-    if worst is None:
+    if worst is None or math.isinf(worst.error):
         return "passed"
     return f"{worst.error:.4f} {worst.unit}" if worst.error else "exact"
 
