@@ -182,14 +182,16 @@ def _varied(sample: Sample) -> Iterator[tuple[Sample, str]]:
     for i, (p, word) in enumerate(zip(sample.row.given, sample.words, strict=True)):
         others: Iterable[Any] = ()
         if p.kind == "int" and p.name.lower() in ("dim", "axis"):
-            others = (d for d in range(-1, rank) if d not in (word, word + rank, word - rank))
+            others = (d for d in range(-1, rank) if d != word)
         elif p.kind == "bool":
             others = (not word,)
         elif p.kind == "scalar" and isinstance(word, int | float):
             others = (x for x in SCALARS if x != word)
         for other in others:
             words = (*sample.words[:i], other, *sample.words[i + 1 :])
-            yield replace(sample, words=words), f"where {p.name} is not {short(word)}"
+            counted_from_the_end = p.kind == "int" and word >= 0 > other
+            how = "negative" if counted_from_the_end else f"not {short(word)}"
+            yield replace(sample, words=words), f"where {p.name} is {how}"
 
 
 def _longer(sample: Sample) -> Sample | None:

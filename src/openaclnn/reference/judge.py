@@ -90,7 +90,10 @@ class Output:
         if self.terms is not None:
             return scaled_errors(self.op, self.got, self.expected, self.terms)
         limit = self._accuracy[1]
-        return np.where(self.ulp == 0, 0.0, np.inf) if limit == 0 else self.counted / limit
+        if limit == 0:
+            return np.where(self.ulp == 0, 0.0, np.inf)
+        with np.errstate(over="ignore"):
+            return np.asarray(self.counted / limit)
 
     @cached_property
     def nearest(self) -> Array:

@@ -44,7 +44,7 @@ CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all to
 COUNTS = re.compile(r" \([\d,]+ of [\d,]+ such cases\)")
 MOST = 0.8  # of the results, which two causes explain
 SHAPES = "for tensors of"
-BY_CHANCE = ("unsteady", "damaged")  # kinds that larger tensors show more often
+UNSTEADY, DAMAGED = "unsteady", "damaged"  # larger tensors show them more often
 HALF = 0.5  # of the results, which a pattern explains
 SOME = 0.3  # the vagueness of a pattern of elements of which some are right
 
@@ -145,12 +145,14 @@ def findings(results: Iterable[Result]) -> list[Finding]:
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
     """All elements together, or divided where the causes are clearer then."""
+    if failed[0].kind == UNSTEADY:  # whichever cases happened to show it
+        return [Finding(tuple(failed), NOTHING)]
     together = _grouped(failed, compared)
     limit = CLEARER * _vagueness(together)
     two = sum(sorted(len(f.results) for f in together)[-2:])
     clear = two >= MOST * len(failed) or any(r.patterns or r.case.mistake for r in failed)
-    by_chance = failed[0].kind in BY_CHANCE and any(SHAPES in f.cause for f in together)
-    if (len(together) > 2 and not clear) or (len(together) > 1 and by_chance):
+    by_chance = failed[0].kind == DAMAGED and any(SHAPES in f.cause for f in together)
+    if (len(together) > 2 and not clear) or by_chance:
         return [Finding(tuple(failed), NOTHING)]  # no elements, and no one cause
     ways = [_divided(failed, compared, i) for i in range(len(DIVISIONS))]
     return min((w for w in ways if w and _vagueness(w) < limit), key=_vagueness, default=together)
