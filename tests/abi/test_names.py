@@ -6,6 +6,7 @@ interface are there, refused, or listed as missing.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.abi.abi import LIB
+from tests.abi.abi import LIB, library
 from tests.abi.test_symbols import exports, prototypes
 
 import openaclnn
@@ -26,6 +27,7 @@ INCLUDE = [f"-I{HOME}/include", f"-I{HOME}/include/aclnn", f"-I{HOME}/include/ac
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 LANGUAGES = {"c11": ["gcc", "-x", "c", "-std=c11"], "c++17": ["g++", "-x", "c++", "-std=c++17"]}
 HEADERS = sorted(str(path.relative_to(HOME / "include")) for path in HOME.glob("include/**/*.h"))
+MOST_PARAMETERS = 24  # of a function that is refused
 LINES = [
     "-lopapi_nn -lopapi_math -lascendcl -lnnopbase",
     "-lopapi_cv -lascendcl -lnnopbase",
@@ -164,6 +166,27 @@ def test_what_is_refused_is_declared():
         n for n, rank in interface().items() if rank == "R" and n in declared and n not in names
     ]
     assert works == []
+
+
+def test_what_is_refused_says_so():
+    """Called with nothing: a status, and a sentence with the function's name."""
+    acl = library("ascendcl")
+    acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
+    checked = 0
+    for name, prototype in prototypes().items():
+        if not refused.group(name):
+            continue
+        function = getattr(acl, name)
+        function.restype = ctypes.c_void_p if "*" in prototype.partition(name)[0] else ctypes.c_int
+        acl.aclGetRecentErrMsg()
+        returned = function(*[ctypes.c_void_p(0)] * MOST_PARAMETERS)
+        sentence = acl.aclGetRecentErrMsg()
+        assert sentence, name
+        assert f" {name}: " in sentence.decode(), sentence
+        if prototype.startswith(("aclError", "HcclResult")):
+            assert returned != 0, name
+        checked += 1
+    assert checked > 100
 
 
 def test_the_page_lists_the_functions():
