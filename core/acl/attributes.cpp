@@ -51,18 +51,18 @@ aclError set_number(const char* call, aclopAttr* attr, const char* name, T value
   });
 }
 
-Status check_count(const char* call, const char* argument, int count) {
-  if (count >= 0) return {};
-  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-              "%s must be at least 0, but got %d", argument, count);
+// `counted`: the name of the argument that has the length of values.
+template <class T>
+Status check_list(const char* call, const char* counted, int count, const T* values) {
+  if (count < 0)
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "%s must be at least 0, but got %d", counted, count);
+  return count == 0 ? Status() : not_null(call, "values", values);
 }
 
 template <class T>
 Status show_list(const char* call, int count, const T* values, std::string& text) {
-  if (Status status = check_count(call, "numValues", count); !status.ok()) return status;
-  if (count > 0) {
-    if (Status status = not_null(call, "values", values); !status.ok()) return status;
-  }
+  if (Status status = check_list(call, "numValues", count, values); !status.ok()) return status;
   text += '[';
   for (int i = 0; i < count; ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
   text += ']';
@@ -134,13 +134,8 @@ aclError aclopSetAttrListListInt(aclopAttr* attr, const char* attrName, int numL
                                  const int* numValues, const int64_t* const values[]) {
   constexpr const char* call = "aclopSetAttrListListInt";
   return set_attribute(call, attr, attrName, [&](std::string& text, Attribute&) {
-    if (Status status = check_count(call, "numLists", numLists); !status.ok()) return status;
-    if (numLists > 0) {
-      Status status = not_null(call, "numValues", numValues);
-      if (status.ok()) status = not_null(call, "values", values);
-      if (!status.ok()) return status;
-    }
-    Status status;
+    Status status = numLists > 0 ? not_null(call, "numValues", numValues) : Status();
+    if (status.ok()) status = check_list(call, "numLists", numLists, values);
     for (int i = 0; i < numLists && status.ok(); ++i) {
       status = show_list(call, numValues[i], values[i], text);
     }
@@ -152,10 +147,8 @@ aclError aclopSetAttrListString(aclopAttr* attr, const char* attrName, int numVa
                                 const char** values) {
   constexpr const char* call = "aclopSetAttrListString";
   return set_attribute(call, attr, attrName, [&](std::string& text, Attribute&) {
-    if (Status status = check_count(call, "numValues", numValues); !status.ok()) return status;
-    if (numValues > 0) {
-      if (Status status = not_null(call, "values", values); !status.ok()) return status;
-    }
+    if (Status status = check_list(call, "numValues", numValues, values); !status.ok())
+      return status;
     text += '[';
     for (int i = 0; i < numValues; ++i) {
       if (Status status = not_null(call, "values[i]", values[i]); !status.ok()) return status;

@@ -17,7 +17,7 @@ from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
 from ..verify.cases import BadCase, Case, Shape, seed_of
-from ..verify.patterns import short
+from ..verify.patterns import BROADCAST, short
 from .arguments import FLOATS, Array
 from .calling import Call
 from .judging import described_op
@@ -30,7 +30,6 @@ SCALARS = (0, 2, -0.5)
 # Functions of a matrix that must have full rank: with a stride of 0 it has not.
 OF_FULL_RANK = {"inverse", "logdet", "linalg_slogdet", "linalg_cholesky", "qr", "qr_some", "svd",
                 "triangular_solve"}  # fmt: skip
-BROADCAST = "where inputs are broadcast or have several shapes"  # as verify says it
 LONG = 1031  # past blocks, and in the share of another thread or two
 SHARE = 0.1  # of special values
 # exp of these overflows in FLOAT unless the maximum is subtracted.
@@ -201,12 +200,12 @@ def _longer(sample: Sample) -> Sample | None:
     shapes = {tensor_word(word).shape for word in words}
     if len(shapes) != 1 or any("=" in word for word in words) or not (shape := shapes.pop()):
         return None
-    old, new = ("x".join(map(str, sizes)) for sizes in (shape, (*shape[:-1], LONG)))
+    longer = (*shape[:-1], LONG)
 
     def resized(word: Any) -> Any:
         if isinstance(word, list):
             return [resized(one) for one in word]
-        return None if word is None else word.replace(old, new, 1)
+        return None if word is None else _reshaped(word, longer)
 
     tensors = ("tensor", "tensors")
     given = zip(sample.row.given, sample.words, strict=True)
@@ -221,9 +220,14 @@ def _broadcast(sample: Sample) -> Iterator[Sample]:
         word = sample.words[i]
         shape = tensor_word(word).shape if word else ()
         for smaller in dict.fromkeys(((1, *shape[1:]), (*shape[:-1], 1))) if len(shape) > 1 else ():
-            old, new = ("x".join(map(str, sizes)) for sizes in (shape, smaller))
-            words = (*sample.words[:i], word.replace(old, new, 1), *sample.words[i + 1 :])
+            words = (*sample.words[:i], _reshaped(word, smaller), *sample.words[i + 1 :])
             yield replace(sample, words=words)
+
+
+def _reshaped(word: str, shape: Shape) -> str:
+    """The word of a tensor with another shape."""
+    old, new = ("x".join(map(str, sizes)) for sizes in (tensor_word(word).shape, shape))
+    return word.replace(old, new, 1)
 
 
 def _has_constants(sample: Sample) -> bool:

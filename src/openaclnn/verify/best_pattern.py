@@ -5,7 +5,7 @@ their wrong elements, or one of their cases."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
 from ..reference.patterns import IN_COMMON, TAIL
 from ..reference.precision import NEAR, NEAR_SUMS, SCALARS
@@ -51,9 +51,9 @@ def remainder(r: Result, texts: Iterable[str]) -> Result:
     return r
 
 
-def part_with(r: Result, texts: Iterable[str]) -> tuple[str, Part] | None:
+def part_with(r: Result, texts: Collection[str]) -> tuple[str, Part] | None:
     """The first of the causes that a part has, and the part."""
-    parts = [part for division in r.parts for part in division]
+    parts = [part for division in _divisions(r, texts) for part in division]
     every = ((t, q) for t in texts for q in parts if any(p.text == t for p in q.patterns))
     return next(every, None)
 
@@ -105,9 +105,7 @@ def _of_usual(results: Sequence[Result]) -> str:
     attribute may be ignored besides, which shows in the others alone. Or ""."""
     usual = [r for r in results if not r.case.unusual()]
     counts = Counter(t for r in usual for t in matching_of(r))
-    rare = Counter(
-        t for r in usual for t in rare_of(r)
-    )  # in a small tensor, a tail is all there is
+    rare = Counter(t for r in usual for t in rare_of(r))  # of small tensors, a tail is all
     found = [
         t for t, n in rare.items()
         if n >= FEW and counts[t] >= ALL * len(usual)

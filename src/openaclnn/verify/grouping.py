@@ -219,7 +219,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
     others = [r for r in compared if id(r) not in here
               and (r.status != FAILED or _stage(r.kind) >= stage)]  # fmt: skip
     usual = compared[0].case
-    texts = {id(r): tuple(of_case(r.case, usual)) for r in (*failed, *others)}
+    texts = {id(r): tuple(dict.fromkeys(of_case(r.case, usual))) for r in (*failed, *others)}
     left = list(failed)
     found: list[Finding] = []
     others_left: list[Result] = []

@@ -21,6 +21,7 @@ from .cases import Case, Shape
 from .request import PATTERN
 
 GAPS = ("strided", "padded")  # the other layouts are dense
+BROADCAST = "where inputs are broadcast or have several shapes"
 EVERY = "in every case"
 NEVER = "it was never written"
 LARGE = 1 << 16
@@ -193,7 +194,7 @@ def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
     if 0 in sizes:
         yield "for empty tensors"
     if len(set(shapes)) > 1:
-        yield "where inputs are broadcast or have several shapes"
+        yield BROADCAST
     rank = max(map(len, shapes))
     if rank == 0:
         yield "for tensors of rank 0"
