@@ -126,3 +126,62 @@ def hardshrink(x, lambd):
     _, found = verified("python:mine.py:hardshrink", "hardshrink")
     check(found, "wrong", "its result has only the precision of FLOAT16$")
     check(found, "wrong", "the right result is outside the range of FLOAT16, only in BFLOAT16")
+
+
+IN_FLOAT = {
+    "a tail": (
+        "y.reshape(-1)[y.size - y.size % 16:] = w.reshape(-1)[y.size - y.size % 16:]",
+        "^far off, .* past the last full block of 16 elements",
+    ),
+    "a clamp": ("y = np.where(w < -20, np.float32(0), y)", "^far off, .*x is below -20; all such"),
+    "NaN": ("y = np.where(np.isnan(w), np.float32(0), y)", "^far off, .*x is NaN; all such"),
+    "scale": ("y = np.where(w > 0, w, y)", "^far off, .*where scale is not 1 "),
+}
+
+
+@pytest.mark.parametrize("mistake", IN_FLOAT)
+def test_a_mistake_of_a_kernel_that_computes_in_float(mistake):
+    """Rounding and a lost -0 are found besides, and do not hide it."""
+    pytest.importorskip("ml_dtypes")
+    statement, cause = IN_FLOAT[mistake]
+    source = f"""
+import numpy as np
+
+def elu(x, alpha, scale, input_scale):
+    w = x.astype(np.float32)
+    a, s, i = map(np.float32, (alpha, scale, input_scale))
+    y = np.where(w > 0, s * w, s * a * (np.exp(i * w) - np.float32(1)))
+    {statement}
+    return y.astype(x.dtype)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:elu", "elu")
+    check(found[:1], "wrong", cause)
+    check(found[1:2], "wrong", "^every wrong element .* its result is a zero of the wrong sign")
+    check(found[-1:], "wrong", "^off by little, ")
+
+
+def test_a_wrong_dtype_beside_wrong_values():
+    """Whatever else is wrong with a result counts as another finding."""
+    source = """
+import numpy as np
+
+def group_norm_swish(x, gamma, beta, num_groups, eps, activate_swish, swish_scale):
+    n, c = x.shape[:2]
+    w = x.astype(np.float64).reshape(n, num_groups, -1)
+    mean, var = w.mean(-1, keepdims=True), w.var(-1, keepdims=True)
+    rstd = 1 / (np.sqrt(var) + eps)
+    y = ((w - mean) * rstd).reshape(n, c, -1)
+    y = y * (1 if gamma is None else gamma.astype(np.float64)[:, None])
+    y = y + (0 if beta is None else beta.astype(np.float64)[:, None])
+    y = y / (1 + np.exp(-swish_scale * y)) if activate_swish else y
+    mean, rstd = (s.reshape(n, num_groups).astype(x.dtype) for s in (mean, rstd))
+    return y.reshape(x.shape).astype(x.dtype), mean, rstd
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified(
+        "python:mine.py:group_norm_swish", "group_norm_swish", "--dtype", "fp32", "--dtype", "fp16"
+    )
+    check(found, "wrong", "^only with tensors of FLOAT beside those of 16 bits$")
+    check(found, "wrong", "rstd is wrong")
+    assert not any(", ;" in f["cause"] for f in found)

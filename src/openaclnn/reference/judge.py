@@ -36,8 +36,8 @@ NARROWER = {"DOUBLE": ("FLOAT", "FLOAT16", "BFLOAT16"), "FLOAT": ("FLOAT16", "BF
 
 
 def wide(x: Array) -> Array:
-    """The same values in float64; a signalling NaN is no reason for a warning."""
-    with np.errstate(invalid="ignore"):
+    """The same values in float64, without warnings of signalling NaNs or long doubles beyond it."""
+    with np.errstate(invalid="ignore", over="ignore"):
         return x.astype(np.float64)
 
 

@@ -21,6 +21,7 @@ EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
 IN_COMMON = f"{EVERY_WRONG} has this in common"
 TAIL = "it lies past the last full block"
 NEAR = 0.125
+NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
 FAR, NEARLY_ALL = 1024, 0.9
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
 # Where kernels clamp, or take another formula.
@@ -44,6 +45,14 @@ class Selection:
     wrong: Array
     among: Array | None = None
 
+    @property
+    def count(self) -> int:
+        return int(np.count_nonzero(self.wrong))
+
+    @property
+    def size(self) -> int:
+        return self.wrong.size if self.among is None else int(np.count_nonzero(self.among))
+
 
 def of_elements(
     output: Output, selections: Sequence[Selection], *more: tuple[str, Array]
@@ -56,7 +65,7 @@ def of_elements(
     def add(text: str, where: Array) -> None:
         flat = where.reshape(-1)
         for s, wrong, own in some:
-            if bool(flat[wrong].all()):
+            if flat[wrong[0]] and flat[wrong].all():  # most fail at the first
                 own.append(_counted(text, where, s))
 
     with np.errstate(all="ignore"):
@@ -163,7 +172,7 @@ def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     yield f"{name} is infinite", np.isinf(x)
     yield f"{name} is NaN or infinite", ~np.isfinite(x)
     yield f"{name} is subnormal", (np.abs(x) < least) & (x != 0)
-    yield f"{name} is between -{NEAR} and {NEAR}", np.abs(x) <= NEAR
+    yield f"{name} {NEAR_ZERO}", np.abs(x) <= NEAR
     yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
     yield f"{name} is positive", ~np.signbit(x) & ~np.isnan(x)
 

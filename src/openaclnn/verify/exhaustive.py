@@ -150,6 +150,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept["profiles"] = [asdict(profile) for profile in result.profiles]
     kept["patterns"] = [asdict(pattern) for pattern in result.patterns]
     kept["parts"] = [[asdict(part) for part in pair] for pair in result.parts]
+    kept["severities"] = [asdict(part) for part in result.severities]
     kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
 
@@ -162,7 +163,8 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         for p in data["profiles"]
     )
     kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
-    kept["parts"] = tuple(tuple(map(_part, pair)) for pair in data["parts"])
+    kept["parts"] = _parts(data["parts"])
+    kept["severities"] = tuple(map(_part, data["severities"]))
     kept["untaken"], kept["outputs"] = tuple(data["untaken"]), tuple(data["outputs"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
@@ -174,7 +176,12 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
 
 
 def _part(data: Mapping[str, Any]) -> Part:
-    return Part(**{**data, "patterns": tuple(Pattern(**p) for p in data["patterns"])})
+    found = tuple(Pattern(**p) for p in data["patterns"])
+    return Part(**{**data, "patterns": found, "parts": _parts(data["parts"])})
+
+
+def _parts(data: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[tuple[Part, Part], ...]:
+    return tuple((_part(one), _part(other)) for one, other in data)
 
 
 def _element(data: Mapping[str, Any]) -> Element:

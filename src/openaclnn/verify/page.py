@@ -16,7 +16,8 @@ from pathlib import Path
 from ..reference.comparison import described
 from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
-from .grouping import Finding, findings
+from .finding import Finding
+from .findings import findings
 from .page_data import cells, numbers, page_data
 from .report import Report
 from .report_data import environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -49,6 +49,15 @@ VALUES = {
 TENSORS = {"null input": "an input", "wrong shape": "the output", "wrong dtype": "a tensor"}
 
 
+# Kinds of errors. A kernel that computes in FLOAT is off by rounding nearly everywhere, and many
+# lose -0: either would hide another mistake.
+FAR, CLOSE = "far off", "off by little"
+SEVERITIES = (FAR, "", CLOSE)  # the second: zeros of the wrong sign
+# Relative errors that are close: twice the rounding of 16 bits; what a chain of FLOAT loses.
+CLOSE_BY = {"BFLOAT16": 2.0**-6, "FLOAT16": 2.0**-9, "FLOAT": 2.0**-13, "DOUBLE": 2.0**-13}
+CLOSE_TO_ZERO = 2.0**-20  # of the median result: where differences cancel
+
+
 @dataclass(frozen=True)
 class Part:
     """Some elements of a result."""
@@ -57,6 +66,7 @@ class Part:
     wrong: int
     size: int
     element: str = ""  # the worst of the wrong ones
+    parts: tuple[tuple[Part, Part], ...] = ()  # of a severity
 
 
 def unwritten(output: Output) -> Array:
@@ -68,15 +78,62 @@ def unwritten(output: Output) -> Array:
 
 def of_elements(
     case: Case, output: Output, wrong: Array, worst: Callable[[Array], str]
-) -> tuple[tuple[Pattern, ...], tuple[tuple[Part, Part], ...]]:
-    """What holds for every wrong element, and for those of each part; `worst` describes one."""
-    halves = [h for first in _divisions(case, output, wrong) for h in (first, ~first)]
-    wrongs = [wrong & half for half in halves]
-    selections = [Selection(wrong), *map(Selection, wrongs, halves)]
-    whole, *each = patterns.of_elements(output, selections, (NEVER, unwritten(output)))
-    counts = (map(int, map(np.count_nonzero, arrays)) for arrays in (wrongs, halves))
-    found = [Part(*part) for part in zip(each, *counts, map(worst, wrongs), strict=True)]
-    return whole, tuple(zip(found[::2], found[1::2], strict=True))
+) -> tuple[Part, tuple[Part, ...]]:
+    """What holds for every wrong element, in all and for each of SEVERITIES; `worst` describes
+    one."""
+    zero, close = wrong & _is_sign_of_zero(output), wrong & _is_close(output)
+    split = [wrong & ~zero & ~close, zero, close]
+    kinds = [kind for kind in split if kind.any()]
+    # Beside what is far off, the others count as right; nothing is known of them the other way.
+    others = [None, ~split[0], ~split[0]]
+    views: list[tuple[Array, Array | None]] = [(wrong, None)]
+    if len(kinds) > 1:
+        views += [(kind, among) for kind, among in zip(split, others, strict=True) if kind.any()]
+    selections = [_selections(case, output, *view) for view in views]
+    every = [s for of_view in selections for s in of_view]
+    texts = iter(patterns.of_elements(output, every, (NEVER, unwritten(output))))
+    whole, *each = (
+        _whole([Part(next(texts), s.count, s.size, worst(s.wrong)) for s in of_view])
+        for of_view in selections
+    )
+    left = iter(each or [whole])
+    none = replace(whole, patterns=(), wrong=0, element="")
+    return whole, tuple(next(left) if kind.any() else none for kind in split)
+
+
+def _whole(parts: Sequence[Part]) -> Part:
+    first, *halves = parts
+    return replace(first, parts=tuple(zip(halves[::2], halves[1::2], strict=True)))
+
+
+def _selections(case: Case, output: Output, wrong: Array, among: Array | None) -> list[Selection]:
+    """All of the wrong elements, and those of both halves of each division."""
+    found = [Selection(wrong, among)]
+    for first in _divisions(case, output, wrong):
+        for half in (first, ~first):
+            found.append(Selection(wrong & half, half if among is None else half & among))
+    return found
+
+
+def _is_sign_of_zero(output: Output) -> Array:
+    got, near = wide(output.got), wide(output.nearest)
+    return np.asarray((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near)))
+
+
+def _is_close(output: Output) -> Array:
+    """Off by what rounded intermediate results make, roughly."""
+    due, near, got = (wide(x) for x in (output.expected, output.nearest, output.got))
+    if output.dtype not in CLOSE_BY:
+        return np.zeros(got.shape, bool)
+    known = np.isfinite(near) & np.isfinite(got) & ~_is_sign_of_zero(output)
+    sizes = np.abs(due if output.terms is None else wide(output.terms))
+    usual = sizes[known & (sizes != 0)]
+    least = CLOSE_TO_ZERO * float(np.median(usual)) if usual.size else 0.0
+    form = DTYPES[output.dtype]
+    least = max(least, 2 * math.ldexp(1, form.least - form.digits + 1))  # of subnormals
+    with np.errstate(all="ignore"):
+        error = np.abs(got - due)
+        return np.asarray(known & (error <= CLOSE_BY[output.dtype] * sizes + least))
 
 
 def sizes(case: Case, output: Output) -> tuple[tuple[Part, Part], ...]:

@@ -17,7 +17,8 @@ from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
 from .cases import Case
 from .explanations import known, text
-from .grouping import Finding, findings
+from .finding import Finding
+from .findings import findings
 from .patterns import short
 from .runner import FAILED, LEFT_OUT, Result
 

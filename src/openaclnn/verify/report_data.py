@@ -11,7 +11,8 @@ import numpy as np
 
 from ..reference.comparison import element_data, number
 from ..settings import config
-from .grouping import Finding, findings
+from .finding import Finding
+from .findings import findings
 from .overall import Trait
 from .report import Report
 from .runner import FAILED, LEFT_OUT, PASSED, Result

@@ -54,6 +54,7 @@ class Result:
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
     outputs: tuple[str, ...] = ()  # those that are wrong
     element: str = ""  # of the sentence
+    severities: tuple[Part, ...] = ()  # of a wrong result, one for each of SEVERITIES
 
     def of_part(self, part: Part) -> Result:
         """What would be known of a wrong result that had this part alone."""
@@ -67,6 +68,7 @@ class Result:
             patterns=part.patterns,
             wrong=part.wrong,
             size=part.size,
+            parts=part.parts or self.parts,
         )
 
 
@@ -206,7 +208,7 @@ class Runner:
         sentence += f"; {element}" if element else ""
         every = [(o, v.wrong) for o, v in judged if not v.passed]
         causes, unexplained = of_elements(provider, case, every)
-        patterns, parts = patterns_of(case, output, found.wrong, partial(worst_text, output))
+        known, severities = patterns_of(case, output, found.wrong, partial(worst_text, output))
         return Result(
             case,
             provider,
@@ -220,10 +222,11 @@ class Runner:
             profiles,
             causes,
             unexplained,
-            patterns,
+            known.patterns,
             int(np.count_nonzero(found.wrong)),
             output.got.size,
-            parts,
+            known.parts,
+            severities=severities,
             outputs=tuple(o.name for o, v in judged if not v.passed),
             element=element,
         )
