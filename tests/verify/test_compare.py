@@ -256,7 +256,7 @@ GN = "group_norm_swish"
         ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
         ((X, "elu", None), {}, TypeError, "x must be an array or a tensor, but got None"),
         ((None, "elu", X), {}, TypeError, "out must be an array or a tensor, but got None"),
-        (("elu", X), {}, TypeError, "compare: name must be a string, but got an array"),
+        (("elu", X), {}, TypeError, "compare takes the results before the name: compare"),
         ((X, "leaky_relu_backward", X, 0.01), {}, TypeError, "compare: leaky_relu_backward takes "
          "grad_output, x, negative_slope, self_is_result; x must be an array or a tensor, but is "
          "the number 0.01: is x missing?"),
@@ -300,3 +300,17 @@ def test_values_beyond_the_range_of_double(recwarn):
     assert -np.inf in [element.nearest[0] for element in found.outputs[0].worst]
     assert "the worst is a number of the other sign" in str(found)
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def test_a_wide_result_is_pointed_out():
+    """A NumPy kernel whose output became float64 by accident passes, with a note."""
+    text = str(openaclnn.compare(np.maximum(X, 0).astype(float), "leaky_relu", X, 0.0))
+    assert "out is DOUBLE, but the inputs are FLOAT: if the kernel's output is not, round" in text
+    assert "out is DOUBLE" not in str(openaclnn.compare(X.astype(float), "elu", X.astype(float)))
+
+
+def test_the_peer_is_what_is_expected():
+    mine, other = X * np.float32(1.00001), X * np.float32(1.0001)
+    found = openaclnn.compare(mine, "leaky_relu", X, 1.0, standard="peer", benchmark=other)
+    worst = found.outputs[0].worst[0]
+    assert worst.nearest[0] == other[worst.index] != X[worst.index]

@@ -17,7 +17,7 @@ from .formulas import ROUNDED
 from .judge import Output, outputs, wide
 from .patterns import Selection, common, of_elements
 from .standards import chosen
-from .verdicts import Verdict, verdict
+from .verdicts import Verdict, judged
 
 # The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding
 # can come, so that only what is beyond it is a misrounded value.
@@ -57,6 +57,8 @@ def compare(
     fails, "double" with what openaclnn computes as benchmark; integers are equal.
     `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
     """
+    if isinstance(mine, str):
+        raise TypeError(f"compare takes the results before the name: compare(mine, {mine!r}, …)")
     _, op = find(name, "compare")
     judged_by = chosen(
         "ours", standard=standard, ulp=ulp, level=level, rtol=rtol, atol=atol,
@@ -73,7 +75,7 @@ def compare(
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
-        compared(output, verdict(output, judged_by, by_name[output.name]), worst)
+        compared(*judged(output, judged_by, by_name[output.name]), worst)
         for output in outputs(op, inputs, attributes, got, some=True)
     )
     return Comparison(op, attributes, judged_by, found)

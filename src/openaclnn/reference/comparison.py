@@ -11,6 +11,7 @@ from typing import Any
 from ..report.text_table import columns
 from ..rows.catalogue import attributes_text
 from ..rows.schema import Op
+from .evaluation import dtype_name
 from .judge import Output
 from .standards import Standard
 from .verdicts import Verdict
@@ -107,6 +108,13 @@ def _output_lines(compared: Compared) -> list[str]:
     shape = list(output.got.shape)
     verdict = f"{_verdict(found.passed)}: " if output.got.size else ""
     lines = [f"{output.name} {shape} {output.dtype}: {verdict}{found.reason}"]
+    given = {dtype_name(x.dtype) for x in output.inputs}
+    if given and output.dtype not in given and output.dtype == "DOUBLE":
+        kinds = " and ".join(sorted(given))
+        lines.append(
+            f"  {output.name} is DOUBLE, but the inputs are {kinds}: if the kernel's output is "
+            "not, round before comparing, for example mine.astype(np.float32)"
+        )
     lines += [f"  {compared.common}"] if compared.common else []
     if output.got.size:
         lines += _histogram_lines(compared)

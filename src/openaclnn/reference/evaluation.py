@@ -183,10 +183,10 @@ def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
         got, due = _overflow_as_number(actual, reference, dtype)
         error = np.abs(got - due) / last_place(np.asarray(reference, due.dtype), dtype)
         exact = np.asarray(actual).astype(np.float64)
-    error = np.where(np.isinf(reference), np.where(exact == reference, 0, np.inf), error)
-    error = np.where((got == 0) & (np.signbit(got) != np.signbit(reference)), np.inf, error)
-    both = np.isnan(got) & np.isnan(reference)
-    return np.where(both, 0, np.where(np.isnan(got) | np.isnan(reference), np.inf, error))
+        error = np.where(np.isinf(reference), np.where(exact == reference, 0, np.inf), error)
+        error = np.where((got == 0) & (np.signbit(got) != np.signbit(reference)), np.inf, error)
+        both = np.isnan(got) & np.isnan(reference)
+        return np.where(both, 0, np.where(np.isnan(got) | np.isnan(reference), np.inf, error))
 
 
 def counted(op: Op, error: Array, reference: Array, dtype: str) -> Array:

@@ -8,7 +8,7 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,10 @@ class Output:
     @property
     def dtype(self) -> str:
         return dtype_name(self.got.dtype)
+
+    def against(self, benchmark: Array) -> Output:
+        """The same result, where another implementation says what is expected."""
+        return replace(self, expected=wide(benchmark))
 
     @cached_property
     def _accuracy(self) -> tuple[str, float]:

@@ -45,6 +45,14 @@ class NoThreshold(ValueError):
     """The standard does not cover this dtype."""
 
 
+def judged(output: Output, standard: Standard, benchmark: Array | None) -> tuple[Output, Verdict]:
+    """The verdict, and the output as reports show it: a peer's results are what it should be."""
+    found = verdict(output, standard, benchmark)
+    if standard.name == "peer" and benchmark is not None:
+        output = output.against(benchmark)
+    return output, found
+
+
 def verdict(output: Output, standard: Standard, benchmark: Array | None = None) -> Verdict:
     """`benchmark`: what the other implementation got, for the standards of two."""
     if output.got.size == 0:

@@ -17,7 +17,7 @@ from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, Standard
-from ..reference.verdicts import NoThreshold, Verdict, verdict
+from ..reference.verdicts import NoThreshold, Verdict, judged
 from ..rows.dtypes import DTYPES
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
@@ -162,7 +162,7 @@ class Runner:
         if before is not None and same_bits(before[1], outcome.results or ()):
             return replace(before[0], provider=provider.name, seconds=seconds), outcome.results
         try:
-            judged = [
+            every = [
                 (output, without_unwritten(output, found))
                 for output, found in self._judged(case, inputs, outcome, benchmark)
             ]
@@ -170,7 +170,7 @@ class Runner:
             return left_out(str(error))
         except (TypeError, ValueError) as error:  # shape, dtype, missing
             return Result(case, provider.name, FAILED, "wrong", str(error)), None
-        return self._result(case, provider.name, judged, seconds), outcome.results
+        return self._result(case, provider.name, every, seconds), outcome.results
 
     def _judged(
         self, case: Case, inputs: Sequence[Array], outcome: Outcome, benchmark: Any
@@ -180,25 +180,23 @@ class Runner:
         found = outputs(case.op, inputs, case.attributes, results)
         names = [p.result_name for p in case.op.outputs]
         others = dict(zip(names, benchmark or [None] * len(names), strict=True))
-        return [(output, verdict(output, self._standard, others[output.name])) for output in found]
+        return [judged(output, self._standard, others[output.name]) for output in found]
 
     def _result(
-        self, case: Case, provider: str, judged: list[tuple[Output, Verdict]], seconds: float
+        self, case: Case, provider: str, every: list[tuple[Output, Verdict]], seconds: float
     ) -> Result:
-        errors = [greatest(output) for output, _ in judged if output.got.size]
+        errors = [greatest(output) for output, _ in every if output.got.size]
         error, unit = max(errors, default=(0.0, ""))
         profiles: tuple[Profile, ...] = ()
         if self._profiles:
             profiles = tuple(
-                profile(output, found, self._standard)
-                for output, found in judged
-                if output.got.size
+                profile(output, found, self._standard) for output, found in every if output.got.size
             )
-        wrong = next(((o, v) for o, v in judged if not v.passed), None)
+        wrong = next(((o, v) for o, v in every if not v.passed), None)
         if wrong is None:
-            worst = worst_of_all(judged) if self._profiles else ()
-            size = sum(output.got.size for output, _ in judged)
-            by_input = sizes(case, judged[0][0]) if judged else ()
+            worst = worst_of_all(every) if self._profiles else ()
+            size = sum(output.got.size for output, _ in every)
+            by_input = sizes(case, every[0][0]) if every else ()
             passed = Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
             return replace(passed, size=size, parts=by_input)
         output, found = wrong
@@ -206,8 +204,8 @@ class Runner:
         sentence = f"{output.name}: {found.reason}"
         element = element_text(output, worst[0]) if worst else ""
         sentence += f"; {element}" if element else ""
-        every = [(o, v.wrong) for o, v in judged if not v.passed]
-        causes, unexplained = of_elements(provider, case, every)
+        failing = [(o, v.wrong) for o, v in every if not v.passed]
+        causes, unexplained = of_elements(provider, case, failing)
         known, severities = patterns_of(case, output, found.wrong, partial(worst_text, output))
         return Result(
             case,
@@ -227,7 +225,7 @@ class Runner:
             output.got.size,
             known.parts,
             severities=severities,
-            outputs=tuple(o.name for o, v in judged if not v.passed),
+            outputs=tuple(o.name for o, v in every if not v.passed),
             element=element,
         )
 
