@@ -185,3 +185,60 @@ def group_norm_swish(x, gamma, beta, num_groups, eps, activate_swish, swish_scal
     check(found, "wrong", "^only with tensors of FLOAT beside those of 16 bits$")
     check(found, "wrong", "rstd is wrong")
     assert not any(", ;" in f["cause"] for f in found)
+
+
+def test_a_threshold_beside_a_tail():
+    """Tensors that have both kinds of wrong elements do not hide the rarer one."""
+    source = """
+import numpy as np
+
+def hardshrink(x, lambd):
+    y = np.where(np.abs(x.astype(float)) < max(lambd, 0), 0, x).astype(x.dtype).reshape(-1)
+    y[y.size - y.size % 16 :] = 1
+    return y.reshape(x.shape)
+"""
+    Path("mine.py").write_text(source, encoding="utf-8")
+    _, found = verified("python:mine.py:hardshrink", "hardshrink", "--dtype", "fp32")
+    check(found, "wrong", "it lies past the last full block of 16 elements")
+    check(found, "wrong", "^every other wrong element has .*: x is exactly at a threshold")
+
+
+TWO_MISTAKES = """
+import numpy as np
+
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    g, x = grad_output.astype(np.float64), self_or_result.astype(np.float64)
+    t = x + alpha if is_result else scale * alpha * np.exp(input_scale * x)
+    return np.where(x > 0, g * scale, g * input_scale * t).astype(grad_output.dtype)
+"""
+
+
+def test_two_mistakes_have_two_causes():
+    """One in finite values, and infinity times an exp that is 0, which no pattern has in common."""
+    Path("mine.py").write_text(TWO_MISTAKES, encoding="utf-8")
+    status, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
+    assert status == 1
+    check(found, "wrong", "^where inputs and results are finite, with is_result = True, only where "
+          "scale is not 1 ")  # fmt: skip
+    check(found, "wrong", "^where an input or a result is NaN or infinite, every wrong element")
+
+
+THREE_MISTAKES = """
+import numpy as np
+
+def leaky_relu(x, negative_slope):
+    x = x.ravel(order="K").reshape(x.shape)  # the order of the memory
+    y = np.where(x > 0, x, x * negative_slope)  # rounds the slope first in fp16
+    return np.where(x == 0, 1, y).astype(x.dtype)
+"""
+
+
+def test_three_mistakes_have_three_causes():
+    """Elements, a layout, and a dtype; many cases have two of them."""
+    Path("mine.py").write_text(THREE_MISTAKES, encoding="utf-8")
+    options = ("--dtype", "fp32", "--dtype", "fp16")
+    _, found = verified("python:mine.py:leaky_relu", "leaky_relu", *options)
+    assert len(found) == 3
+    check(found, "wrong", "every wrong element has this in common: x is ±0; all such elements")
+    check(found, "wrong", "^only where the dims of a tensor are permuted in memory$")
+    check(found, "wrong", "its result is off by a few ulp; x is negative$")

@@ -19,7 +19,7 @@ from ..rows.schema import Op
 from .cases import Case
 from .child import WORKER, Child, Died
 from .provider import BadProvider, Outcome
-from .request import Request
+from .request import PATTERN, Request
 
 NAMED = ("POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY")
 POSITIONAL = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")
@@ -89,6 +89,11 @@ class Arguments:
         return [*self.positions, *self.named.values()]
 
 
+# The interpreter needs no GPU. glibc fills what it allocates with the inverse of the number, so
+# that results of the function hold PATTERN until they are written.
+DEFAULTS = {"TRITON_INTERPRET": "1", "MALLOC_PERTURB_": str(PATTERN ^ 0xFF)}
+
+
 class PythonProvider:
     """`python:FILE:FUNCTION`."""
 
@@ -96,7 +101,7 @@ class PythonProvider:
         """`op`: the only operator that is asked for, if there is one; otherwise the function's name
         is an operator's."""
         self.name, self._file = name, file
-        variables = os.environ | {"TRITON_INTERPRET": os.environ.get("TRITON_INTERPRET", "1")}
+        variables = DEFAULTS | os.environ
         words = [str(WORKER / "arrays.py"), "", file, function]
         self._child = Child(name, words, timeout, variables)
         said = self._child.started()
