@@ -182,7 +182,15 @@ int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms) {
 // 3: the settings of a communicator include its name.
 uint32_t HcclGetCommConfigCapability(void) { return 3; }
 
-int32_t HcclSetConfig(int32_t, int32_t) { return kSuccess; }
+// Results are the same in every run, whatever is set.
+int32_t HcclSetConfig(int32_t config, int32_t) {
+  return guarded("HcclSetConfig", [&] {
+    if (config != 0 && config != 1)
+      throw Failure(kParameter,
+                    "config must be 0 (HCCL_DETERMINISTIC) or 1 (HCCL_ACCELERATOR), but got " +
+                        std::to_string(config));
+  });
+}
 
 // HCCL_DETERMINISTIC: always.
 int32_t HcclGetConfig(int32_t config, int32_t* configValue) {

@@ -11,12 +11,27 @@
 #include <mutex>
 
 #include "core/runtime/handles.h"
+#include "core/runtime/memory.h"
 #include "core/runtime/shared_file.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
 
 inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of most memory
+
+// Memory in a device's account. The handle and each mapping hold it: freed memory that is still
+// mapped is still in use.
+class Booking {
+ public:
+  Booking(int32_t device, size_t size) : device_(device), size_(size) {}
+  ~Booking() { unbook_memory(device_, size_); }
+  Booking(const Booking&) = delete;
+  Booking& operator=(const Booking&) = delete;
+
+ private:
+  int32_t device_;
+  size_t size_;
+};
 
 // Pages that exist while they are mapped anywhere. The handle owns one mapping, `home`, from which
 // the others are made by mremap; without that, and when processes share the memory, there is a file
@@ -28,17 +43,18 @@ struct PhysicalMemory {
   const int32_t device;
   void* home;
   std::shared_ptr<SharedFile> file;  // nullptr: not needed
-  const bool imported;               // from another process, in whose account it is
+  std::shared_ptr<Booking> booking;  // nullptr: another process has it
+  const bool imported = booking == nullptr;
   bool exported = false;
   const uint64_t serial = next_serial();  // handles are reused
 
   PhysicalMemory(size_t its_size, int32_t its_device, void* its_home,
-                 std::shared_ptr<SharedFile> its_file, bool is_imported)
+                 std::shared_ptr<SharedFile> its_file, std::shared_ptr<Booking> its_booking)
       : size(its_size),
         device(its_device),
         home(its_home),
         file(std::move(its_file)),
-        imported(is_imported) {}
+        booking(std::move(its_booking)) {}
 
   static uint64_t next_serial();
 };
@@ -61,7 +77,8 @@ inline constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 struct Mapping {
   size_t size;
-  uint64_t memory;       // its serial number
+  uint64_t memory;  // its serial number
+  std::shared_ptr<Booking> booking;
   bool leaving = false;  // a thread is unmapping it
 };
 

@@ -71,7 +71,8 @@ Status map(void* address, size_t size, const void* handle) {
     }
     Reservation& own = around->second;
     const auto entry =
-        own.mappings.emplace(number_of(address), Mapping{size, memory->serial}).first;
+        own.mappings.emplace(number_of(address), Mapping{size, memory->serial, memory->booking})
+            .first;
     Status status = show_at(call, *memory, reachable(address));
     if (status.ok() && observer != nullptr && !observer->map(call, address, size)) {
       mmap(reachable(address), size, PROT_NONE, kNothing | MAP_FIXED, -1, 0);

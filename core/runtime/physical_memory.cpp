@@ -99,16 +99,16 @@ void* obtain(const char* call, size_t size, std::shared_ptr<SharedFile>* file) {
 
 Status create(const char* call, aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   if (Status status = book_memory(call, device, size, size); !status.ok()) return status;
+  auto booking = std::make_shared<Booking>(device, size);
   std::shared_ptr<SharedFile> file;
   void* home = size > total_memory() ? MAP_FAILED : obtain(call, size, &file);
   if (home == MAP_FAILED) {
-    unbook_memory(device, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
                 "out of memory: %zu bytes", size);
   }
-  PhysicalMemory* made = physical_memory().create(size, device, home, std::move(file), false);
+  PhysicalMemory* made =
+      physical_memory().create(size, device, home, std::move(file), std::move(booking));
   if (made == nullptr) {
-    unbook_memory(device, size);
     munmap(home, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
@@ -163,7 +163,7 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
   munmap(memory.home, memory.size);
   memory.home = nullptr;
   memory.file = nullptr;
-  if (!memory.imported) unbook_memory(memory.device, memory.size);
+  memory.booking = nullptr;
   return {};
 }
 

@@ -103,7 +103,7 @@ Status import_handle(const char* call, uint64_t number, int32_t device, aclrtDrv
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
                 "the system does not map the shared memory");
   }
-  PhysicalMemory* made = physical_memory().create(size, device, home, std::move(file), true);
+  PhysicalMemory* made = physical_memory().create(size, device, home, std::move(file), nullptr);
   if (made == nullptr) {
     munmap(home, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");

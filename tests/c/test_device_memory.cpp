@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "check.h"
+#include "virtual_memory.h"
 
 namespace {
 
@@ -27,6 +28,26 @@ uint64_t peak() {
   size_t count = 0;
   CHECK_EQ(aclrtGetMemUsageInfo(0, &use, 1, &count), 0);
   return use.memPeakSize;
+}
+
+// The pages are in use until both the handle and the last mapping are gone.
+void freed_while_mapped() {
+  char* base = reserve(2 * kGranule);
+  for (const bool handle_first : {true, false}) {
+    const aclrtDrvMemHandle handle = physical(kGranule);
+    CHECK_EQ(free_bytes(), 8 * kMiB - kGranule);
+    CHECK_EQ(aclrtMapMem(base, kGranule, 0, handle, 0), 0);
+    CHECK_EQ(aclrtMapMem(base + kGranule, kGranule, 0, handle, 0), 0);
+    if (handle_first) CHECK_EQ(aclrtFreePhysical(handle), 0);
+    CHECK_EQ(aclrtUnmapMem(base), 0);
+    CHECK_EQ(free_bytes(), 8 * kMiB - kGranule);
+    base[2 * kGranule - 1] = 1;
+    CHECK_EQ(aclrtUnmapMem(base + kGranule), 0);
+    CHECK_EQ(free_bytes(), 8 * kMiB - (handle_first ? 0 : kGranule));
+    if (!handle_first) CHECK_EQ(aclrtFreePhysical(handle), 0);
+    CHECK_EQ(free_bytes(), 8 * kMiB);
+  }
+  CHECK_EQ(aclrtReleaseMemAddress(base), 0);
 }
 
 void limit() {
@@ -137,6 +158,7 @@ int main() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   limit();
   kept_by_graph();
+  freed_while_mapped();
   filled();
   CHECK_EQ(aclFinalize(), 0);
   return check_result();

@@ -194,6 +194,9 @@ void refused() {
   MUST(HcclGetConfig(HCCL_DETERMINISTIC, &value));
   MUST(value.value != 1);
   MUST(HcclGetConfig(HCCL_ACCELERATOR, &value) != HCCL_E_PARA);
+  MUST(HcclSetConfig(HCCL_DETERMINISTIC, value));
+  MUST(HcclSetConfig(static_cast<HcclConfig>(9), value) != HCCL_E_PARA);
+  MUST(HcclGetCommConfigCapability() != HCCL_COMM_CONFIG_OP_EXPANSION_MODE);
 }
 
 // Root infos that no HcclGetRootInfo wrote, or that were cut short: a status, in time.
