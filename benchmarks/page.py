@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from known_misses import reason
-from record import BANDWIDTH, Case, Record, load, markdown, mean
+from record import BANDWIDTH, ROOT, Case, Record, load, markdown, mean, read
 from suites import SUITES
 from targets import verdicts
+from training_page import RECORD, less, span
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "performance.md"
 PICTURE = PAGE.with_suffix("") / "everything"  # .png and .svg
 READMES = [ROOT / name for name in ("README.md", "README.zh-CN.md")]
@@ -192,9 +192,6 @@ def numbers() -> list[tuple[str, str, list[float]]]:
 
 def figures() -> dict[str, str]:
     """Numbers that the READMEs quote, by the name in their marks."""
-    from record import read
-    from training_page import RECORD, less, span
-
     _, *steps = read(RECORD)
     small = [c for c in steps if c["model"] != "UNet2DConditionModel" and c["way"] == "eager"]
     means = {

@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-RECORDS = Path(__file__).resolve().parent / "records"
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
 BANDWIDTH = "GB/s"
 Measured = tuple[tuple[str, ...], str, dict[str, float]]  # labels, column, values by name
 

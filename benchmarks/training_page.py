@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from page import ROOT
-from record import RECORDS, markdown, read
+from record import RECORDS, ROOT, markdown, read
 
 RECORD = RECORDS / "training.jsonl"
 PAGE = ROOT / "docs" / "reference" / "training.md"

@@ -41,6 +41,14 @@ AN_ARRAY = "a NumPy array, a torch tensor or a DLPack producer"
 FLOATS = ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")  # in the order of aclDataType
 HALVES = ("FLOAT16", "BFLOAT16")
 TITLES = {product.key: product.title for product in PRODUCTS}
+# Set by the commands for the programs that they start, or read by the tests only.
+INTERNAL_VARIABLES = {
+    f"OPENACLNN_{name}"
+    for name in (
+        "CHECK_SEEN", "REPORT", "REPORTED_NAMES", "REPORT_PRODUCTS", "TEST_SEED", "TRACE_SEEN",
+        "WHEELS",
+    )
+}  # fmt: skip
 
 
 def without_diffs(page: str) -> str:

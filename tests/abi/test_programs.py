@@ -126,7 +126,7 @@ def assert_refused(output: str) -> None:
 def test_program(source, tmp_path):
     program = tmp_path / source.stem
     standard = "-std=c11" if source.suffix == ".c" else "-std=c++17"
-    links = [*LINKS["official"].split(), "-ldl", "-pthread"]
+    links = [*LINKS["official"].split(), "-lhccl", "-ldl", "-pthread"]
     build(source, standard, str(source), "-o", str(program), *INCLUDES, f"-L{LIB}", *links)
     run(program)
 

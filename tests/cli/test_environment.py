@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support import INTERNAL_VARIABLES
 
 from openaclnn import _core
 from openaclnn.rows.table import OTHER_CHIPS, PRODUCTS
@@ -19,16 +20,6 @@ from openaclnn.rows.table import OTHER_CHIPS, PRODUCTS
 ROOT = Path(__file__).resolve().parents[2]
 LIST = (ROOT / "core" / "runtime" / "variables.cpp").read_text(encoding="utf-8")
 LISTED = set(re.findall(r'^    \{"(OPENACLNN_\w+)"', LIST, re.M))
-# Set by the commands for the programs that they start, or read by the tests only.
-INTERNAL = {
-    "OPENACLNN_CHECK_SEEN",
-    "OPENACLNN_REPORT",
-    "OPENACLNN_REPORTED_NAMES",
-    "OPENACLNN_REPORT_PRODUCTS",
-    "OPENACLNN_TEST_SEED",
-    "OPENACLNN_TRACE_SEEN",
-    "OPENACLNN_WHEELS",
-}
 PRODUCT_KEYS = "910, A2, A3, 310P, 310B or any"
 MISSPELT = "openaclnn: OPENACLNN_PRODUKT is unknown; did you mean OPENACLNN_PRODUCT?\n"
 
@@ -63,7 +54,7 @@ def test_the_pages_name_what_is_on_the_list():
     pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md"))
     options = re.findall(r"\bOPENACLNN_\w+", (ROOT / "CMakeLists.txt").read_text())
     documented = set(re.findall(r"(?<![\w.])OPENACLNN_[A-Z_]+(?=[=`])", pages)) - set(options)
-    assert documented >= LISTED - INTERNAL
+    assert documented >= LISTED - INTERNAL_VARIABLES
     assert documented - LISTED <= {"OPENACLNN_PRODUKT"}  # the misspelt one
 
 

@@ -64,14 +64,6 @@ def test_the_page_of_the_installation_directory_names_what_is_there():
         assert f"`{variable}`" in page, variable
 
 
-def tracked_files(folder: str) -> list[Path]:
-    """Files below a folder, without what Python leaves there."""
-    root = ROOT / folder
-    return [
-        p.relative_to(root) for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts
-    ]
-
-
 def test_pages_say_how_many_functions_aten_computes():
     wrong, found = [], {}
     for page in refresh.PAGES:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.support import without_diffs
+from tests.support import INTERNAL_VARIABLES, without_diffs
 
 import openaclnn
 from openaclnn.commands.cli import parser
@@ -27,16 +27,6 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 # Files and a command that a reader of the guides would write, not the house.
 INVENTED = re.compile(r"softmax|NAME|KIND|commands/header|test_header_command|unrecorded_event")
 INVENTED_COMMANDS = {"header"}
-# Variables that the library and its commands use among themselves.
-INTERNAL = {
-    "OPENACLNN_CHECK_SEEN",
-    "OPENACLNN_REPORT",
-    "OPENACLNN_REPORTED_NAMES",
-    "OPENACLNN_REPORT_PRODUCTS",
-    "OPENACLNN_TEST_SEED",
-    "OPENACLNN_TRACE_SEEN",
-    "OPENACLNN_WHEELS",
-}
 
 
 @each_page
@@ -106,7 +96,7 @@ def test_variables_are_read_and_documented():
         if p.suffix in {".txt", ".py", ".cmake", ".sh"}
     )
     assert {name for name in named - read if name not in other} == set()
-    assert read - named == INTERNAL
+    assert read - named == INTERNAL_VARIABLES
 
 
 @cache

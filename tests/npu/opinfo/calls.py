@@ -127,12 +127,6 @@ def embedding_bag(device: str, mode: str, **options: Any) -> list[torch.Tensor]:
     )
 
 
-def with_out(call: Callable[..., Any], device: str, *arguments: Any, dtype: Any = None) -> Any:
-    made = call(*arguments)
-    out = torch.empty_like(made, device=device)
-    return call(*arguments, out=out)
-
-
 def gradient(call: Callable[..., Any], *inputs: torch.Tensor) -> list[torch.Tensor]:
     given = [t.detach().requires_grad_() for t in inputs]
     out = call(*given)
