@@ -147,19 +147,6 @@ def test_absolute_paths(first_call, tmp_path):
     assert_refused(run(program))
 
 
-@pytest.mark.parametrize(("suffix", "standard"), [(".c", "-std=c11"), (".cpp", "-std=c++11")])
-def test_every_header_alone(suffix, standard, tmp_path):
-    """Each header compiles as the first of a file, as C11 and as C++11, without a warning."""
-    folder = HOME / "include"
-    headers = sorted(path.relative_to(folder) for path in folder.rglob("*.h"))
-    assert {f"aclnnop/{op.header}" for op in OPS} <= set(map(str, headers))
-    source = tmp_path / f"header{suffix}"
-    for header in headers:
-        twice = f'#include "{header}"\n' * 2
-        source.write_text(twice + "int main(void) { return 0; }\n")
-        build(source, standard, *WARNINGS, "-fsyntax-only", *INCLUDES, str(source))
-
-
 @pytest.mark.parametrize("suffix", [".c", ".cpp"])
 def test_calls_without_warnings(first_call, suffix, tmp_path):
     source = first_call / f"first{suffix}"
