@@ -248,7 +248,7 @@ Status end_capture(const char* call, Stream& stream, const void** graph) {
                 capture->thread);
   }
   *graph = capture->graph;
-  const Stream* apart = unjoined(*capture);
+  const Stream* loose = unjoined(*capture);
   const std::string broken = capture->broken;
   const bool open = capture->group != nullptr;
   tasks = detach_streams(*capture);
@@ -260,11 +260,11 @@ Status end_capture(const char* call, Stream& stream, const void** graph) {
     return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call,
                 "a task group is open; call aclmdlRICaptureTaskGrpEnd before the capture ends");
   }
-  if (apart != nullptr) {
+  if (loose != nullptr) {
     return fail(ACL_ERROR_RT_STREAM_UNJOINED, {Reason::call_missing, ObjectKind::event}, call,
                 "stream %p has tasks that the origin does not wait for; record an event there and "
                 "wait for it on the origin before the capture ends",
-                static_cast<const void*>(apart));
+                static_cast<const void*>(loose));
   }
   return {};
 }

@@ -103,8 +103,8 @@ Status state_of_event(const char* call, const void* event, bool external, EventS
 
 Status record_in_capture(const char* call, const void* event, Stream& stream, bool external) {
   EventState state = {};
-  const bool apart = external || is_bound(stream);
-  if (Status status = state_of_event(call, event, apart, &state); !status.ok()) return status;
+  const bool separate = external || is_bound(stream);
+  if (Status status = state_of_event(call, event, separate, &state); !status.ok()) return status;
   if (state.external) {
     submit_job(stream, std::make_unique<ExternalRecord>(ExternalRecord{event}), false);
     return {};
@@ -125,8 +125,8 @@ Status wait_in_capture(const char* call, const void* event, Stream& stream, int6
   *done = false;
   if (!capturing && captures_alive == 0 && !external) return {};
   EventState state = {};
-  const bool apart = external || is_bound(stream);
-  if (Status status = state_of_event(call, event, apart, &state); !status.ok()) return status;
+  const bool separate = external || is_bound(stream);
+  if (Status status = state_of_event(call, event, separate, &state); !status.ok()) return status;
   if (!capturing && external) {
     return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
                 "flag 1 (external) needs a stream that is being captured; pass 0");

@@ -54,13 +54,13 @@ TaskList::~TaskList() {
   release(kept_);
 }
 
-void TaskList::release(const Kept& kept) {
+void TaskList::release(const KeepAlive& kept) {
   for (const auto& [then, context] : kept) then(context);
 }
 
 void TaskList::clear() {
   NodeList old;
-  Kept kept;
+  KeepAlive kept;
   {
     std::lock_guard lock(lock_);
     nodes_.swap(old);

@@ -71,12 +71,12 @@ class TaskList {
  private:
   std::vector<std::pair<void*, uint64_t>> resets() const;
 
-  using Kept = std::vector<std::pair<void (*)(void*), void*>>;
-  static void release(const Kept& kept);
+  using KeepAlive = std::vector<std::pair<void (*)(void*), void*>>;
+  static void release(const KeepAlive& kept);
 
   mutable ForkSafeLock lock_;  // of nodes_ and kept_
   NodeList nodes_;
-  Kept kept_;  // what their tasks may use, and the program has freed
+  KeepAlive kept_;  // what their tasks may use, and the program has freed
   std::atomic<uint64_t> recorded_ = 0;
   std::atomic<uint32_t> captures_ = 0;  // cleared so often
   std::vector<std::pair<void*, uint64_t>> resets_;

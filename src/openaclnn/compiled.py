@@ -115,7 +115,7 @@ def digest_file(target: Path) -> Path:
 
 
 def is_whole(target: Path) -> bool:
-    """Whether the build is there as it was made."""
+    """Whether the build exists as it was made."""
     try:
         return digest_file(target).read_text() == digest_of(target)
     except OSError:
@@ -141,7 +141,7 @@ class Library:
     declarations: Sequence[str] = ()  # folders of `sources` that stand in for headers of others
 
     def target(self) -> Path:
-        """The file of the build that fits, whether it is there or not."""
+        """The file of the build that fits, whether or not it exists."""
         digest = hashlib.sha256()
         for path in sorted(self.sources.rglob("*")):
             if path.is_file():

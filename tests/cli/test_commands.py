@@ -139,7 +139,7 @@ def test_ops() -> None:
     assert [entry["dtypes_any"] for entry in data] == [list(op.computed) for op in OPS]
     for op in OPS:
         (line,) = (line for line in shown.splitlines() if line.startswith(f"{op.name} "))
-        assert line.count("+fp64") == ("DOUBLE" in op.beyond), line
+        assert line.count("+fp64") == ("DOUBLE" in op.extra_dtypes), line
     assert "any product: every operator" in shown
     assert max(map(len, shown.splitlines())) <= 120
 

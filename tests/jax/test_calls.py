@@ -43,7 +43,7 @@ def test_values(op, dtype, attributes):
     assert all_same(found, results(op, inputs, attributes))
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.extra_dtypes))
 def test_any_product(op):
     inputs = arrays(op, "DOUBLE")
     with wide("DOUBLE"):

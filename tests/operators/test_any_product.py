@@ -32,7 +32,7 @@ from openaclnn.rows.table import ANY, OPS, PRODUCTS
 BEYOND = [
     pytest.param(op, dtype, attributes, id=f"{op.name}-{dtype}-{text(attributes)}")
     for op in OPS
-    for dtype in op.beyond
+    for dtype in op.extra_dtypes
     for attributes in REFERENCES[op.kernel].attributes
 ]
 SUMS = all_rows(lambda op: REFERENCES[op.kernel].terms is not None)
@@ -72,9 +72,9 @@ def test_every_row_takes_all_that_it_computes(op):
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.key)
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.extra_dtypes))
 def test_no_product_has_them(op, product):
-    for dtype in op.beyond:
+    for dtype in op.extra_dtypes:
         inputs = sample(op, shape_for(op, (4, 1031)), dtype, SEED)
         openaclnn.set_product(product.key)
         with pytest.raises(openaclnn.AclnnError) as refused:
@@ -111,10 +111,10 @@ def test_accuracy(op, dtype, attributes):
         assert_accurate(op, given, attributes, found, SEED)
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and op.pointwise))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.extra_dtypes and op.pointwise))
 def test_attributes_of_the_whole_range(op):
     rng = np.random.default_rng([SEED, 3])
-    for dtype in op.beyond:
+    for dtype in op.extra_dtypes:
         for kinds in ({}, {"kinds": (near_one,)}):
             for _ in range(150):
                 attributes = draw_attributes(op, dtype, rng, **kinds)
@@ -136,10 +136,10 @@ def test_results_that_cancel_alpha_times_scale(alpha, scale):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and not op.inplace))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.extra_dtypes and not op.inplace))
 def test_the_same_bits_in_every_layout_and_on_any_threads(op, layout):
     move = LAYOUTS[layout]
-    for dtype in op.beyond:
+    for dtype in op.extra_dtypes:
         attributes = REFERENCES[op.kernel].attributes[0]
         shape = (64, 2053) if op.pointwise else (3, 12, 37, 45)
         inputs = sample(op, shape, dtype, SEED, attributes)

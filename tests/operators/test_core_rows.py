@@ -148,8 +148,8 @@ def test_outputs_are_those_of_a_call(op, kind, attributes):
 
 
 def test_a_check_may_be_that_of_product_any():
-    op = next(op for op in OPS if op.beyond)
-    named = arguments(op, dtype=op.beyond[0])
+    op = next(op for op in OPS if op.extra_dtypes)
+    named = arguments(op, dtype=op.extra_dtypes[0])
     assert "OPENACLNN_PRODUCT=any accepts it" in said(op, named)
     assert _core.check(OPS.index(op), *metadata(op, named), everything=True) is not None
     openaclnn.set_product("310P")

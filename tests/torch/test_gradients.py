@@ -21,8 +21,8 @@ import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.gradients import (
     differentiable,
+    extra_gradient_dtypes,
     gradient_dtypes,
-    gradient_dtypes_beyond,
     gradient_row,
     sources,
 )
@@ -152,7 +152,7 @@ def test_gradcheck(op):
 
 
 @pytest.mark.parametrize(
-    "op", [row for row in PLAIN if "DOUBLE" in gradient_dtypes_beyond(row.values[0])]
+    "op", [row for row in PLAIN if "DOUBLE" in extra_gradient_dtypes(row.values[0])]
 )
 def test_gradcheck_of_what_no_product_has(op):
     """Float64 on product `any`; on a product the refusal says how to get there."""

@@ -123,7 +123,7 @@ def drawn(op, kind, attributes, shape, dtype):
 CASES = [
     pytest.param(op, dtype, attributes, id=f"{op.name}-{dtype}-{text(attributes)}")
     for op in OPS.values()
-    for dtype in (*op.dtypes, *op.beyond)
+    for dtype in (*op.dtypes, *op.extra_dtypes)
     for attributes in REFERENCES[op.kernel].attributes
 ]
 

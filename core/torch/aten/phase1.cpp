@@ -168,7 +168,7 @@ bool may_write_out(const Call& call, const Resolved& found) {
   const Tensor& out = call.values[place].toTensor();
   if (!out.is_contiguous() || out.numel() == 0) return false;
   const Span written = span_of(out);
-  const auto apart = [&](const IValue& value) {
+  const auto leaves_intact = [&](const IValue& value) {
     if (!value.isTensor() || !value.toTensor().defined()) return true;
     const Tensor& tensor = value.toTensor();
     if (found.into_rank >= 0 && tensor.dim() != found.into_rank) return false;
@@ -180,8 +180,8 @@ bool may_write_out(const Call& call, const Resolved& found) {
     if (i == place || value.isNone() || value.isIntList()) continue;
     if (value.isList()) {
       for (const IValue& element : value.toListRef())
-        if (!apart(element)) return false;
-    } else if (!apart(value)) {
+        if (!leaves_intact(element)) return false;
+    } else if (!leaves_intact(value)) {
       return false;
     }
   }

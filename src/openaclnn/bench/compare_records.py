@@ -26,7 +26,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, An
         if past is None:
             continue
         a, b = past["seconds"]["ours"], row["seconds"]["ours"]
-        apart = a["low"] > b["high"] or b["low"] > a["high"]
+        disjoint = a["low"] > b["high"] or b["low"] > a["high"]
         faster = a["median"] / b["median"]
         beside = next((n for n in row["ratios"] if n != "ours" and n in past["ratios"]), None)
         found.append(
@@ -40,7 +40,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, An
                 "times_faster_beside": (
                     row["ratios"][beside] / past["ratios"][beside] if beside else None
                 ),
-                "verdict": ("faster" if faster > 1 else "slower") if apart else "same",
+                "verdict": ("faster" if faster > 1 else "slower") if disjoint else "same",
             }
         )
     if not found:

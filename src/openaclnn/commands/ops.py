@@ -102,7 +102,7 @@ def show_table(paint: Paint) -> None:
             op.python,
             *("yes" if p.key in op.products else "-" for p in PRODUCTS),
             " ".join(SHORT[d] for d in op.dtypes),
-            " ".join(f"+{SHORT[d]}" for d in op.beyond),
+            " ".join(f"+{SHORT[d]}" for d in op.extra_dtypes),
         ]
         for op in OPS
     ]

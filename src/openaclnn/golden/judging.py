@@ -75,7 +75,7 @@ def described_op(row: Row) -> Op:
     )  # fmt: skip
     return Op(
         name=row.name, python=row.name, parameters=parameters, family="", kernel="", products=(),
-        dtypes=(), beyond=(), sizes={}, multiples={}, limits="", inputs="promote",
+        dtypes=(), extra_dtypes=(), sizes={}, multiples={}, limits="", inputs="promote",
         output="castable", rules=(), formula="", where=(), doc="",
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ def generated() -> dict[str, str]:
 
 
 def library() -> Library:
-    """The build that fits, whether it is there or not."""
+    """The build that fits, whether or not it exists."""
     own = Jaxlib(Path(jax.ffi.include_dir()).parent, str(jaxlib.version.__version__), "")
     return Library("the JAX operators", own, sources(), generated())
 

@@ -141,8 +141,8 @@ def marks(value: Callable[[Array], Array], points: list[float]) -> list[Mark]:
     """Those of the points where the function is not smooth."""
     found = []
     for point in points:
-        apart = [abs(point - other) for other in points if other != point]
-        unit = min([1e-3, *(d / 2 for d in apart)])
+        distances = [abs(point - other) for other in points if other != point]
+        unit = min([1e-3, *(d / 2 for d in distances)])
         kind = _kind(value, point, unit)
         if kind:
             with np.errstate(all="ignore"):

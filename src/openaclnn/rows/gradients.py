@@ -78,7 +78,7 @@ def gradient_dtypes(op: Op) -> tuple[str, ...]:
     return () if row is None else tuple(d for d in op.dtypes if d in row.dtypes)
 
 
-def gradient_dtypes_beyond(op: Op) -> tuple[str, ...]:
+def extra_gradient_dtypes(op: Op) -> tuple[str, ...]:
     """The dtypes that only product `any` has, of the row or of its gradient."""
     row, having = gradient_row(op), gradient_dtypes(op)
     both = () if row is None else tuple(d for d in op.computed if d in row.computed)
@@ -93,16 +93,16 @@ def refusal(
 ) -> str | None:
     """The sentence that says why a row with a gradient has none for these inputs and attributes,
     both by C name; None when it has. `everything`: no product restricts the dtypes."""
-    having, beyond = gradient_dtypes(op), gradient_dtypes_beyond(op)
+    having, extra = gradient_dtypes(op), extra_gradient_dtypes(op)
     for p in op.input_tensors:
         dtype = dtypes[p.name]
-        if dtype in having or (dtype in beyond and everything):
+        if dtype in having or (dtype in extra and everything):
             continue
         text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {WHERE}"
         found = PYTHON_NAMES.get(dtype or "", dtype)
         hint = (
             "; OPENACLNN_PRODUCT=any or openaclnn.set_product(None) accepts it"
-            if dtype in beyond
+            if dtype in extra
             else ""
         )
         return f"{text}, but got {found}{hint}"

@@ -101,7 +101,9 @@ class Op:
     kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
-    beyond: tuple[str, ...]  # dtypes that no product has and the library computes all the same
+    extra_dtypes: tuple[
+        str, ...
+    ]  # dtypes that no product has and the library computes all the same
     sizes: Mapping[str, str]  # what the named sizes count: {"N": "samples"}
     multiples: Mapping[str, str]  # of sizes: the attribute that divides each
     limits: str  # what else the shapes must keep to, in words
@@ -210,7 +212,7 @@ class Op:
     @property
     def computed(self) -> tuple[str, ...]:
         """All dtypes of the inputs that the library computes, as product `any` accepts them."""
-        return self.dtypes + self.beyond
+        return self.dtypes + self.extra_dtypes
 
     def accepted(self, product: Product) -> tuple[str, ...]:
         """The dtypes of the inputs on a product; none where it lacks the operator."""

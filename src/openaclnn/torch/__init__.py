@@ -3,7 +3,7 @@
 
     import openaclnn.torch as ot
     y = ot.group_norm_swish(x, 32, norm.weight, norm.bias)     # functions of torch.nn.functional
-    print(ot.replace(model))                                   # in a model that is there
+    print(ot.replace(model))                                   # in an existing model
     torch.compile(model, options={"pre_grad_custom_pass": ot.fuse_pass})
     torch.ops.openaclnn.elu_backward(g, 1.0, 1.0, 1.0, False, x)   # every row as an operator
 

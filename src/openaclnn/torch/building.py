@@ -41,7 +41,7 @@ def _library() -> Library:
 
 
 def library() -> Path:
-    """The file of the build that fits, whether it is there or not."""
+    """The file of the build that fits, whether or not it exists."""
     return _library().target()
 
 

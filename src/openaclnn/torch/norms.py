@@ -86,7 +86,7 @@ class Norms:
     report: Replacement
     why: dict[int, str] = field(default_factory=dict)  # by id of the norm, why it stays
     done: set[int] = field(default_factory=set)
-    apart: dict[int, str] = field(default_factory=dict)  # Sequentials whose members a method takes
+    taken: dict[int, str] = field(default_factory=dict)  # Sequentials whose members a method takes
     names: dict[int, str] = field(default_factory=dict)  # of the norms
     refusals: dict[int, str | None] = field(default_factory=dict)
 
@@ -129,7 +129,7 @@ class Norms:
             )
             if "forward" in vars(parent):
                 why = f"the module that holds it {ON_INSTANCE}"
-            why = self.apart.get(id(parent), why)
+            why = self.taken.get(id(parent), why)
             if why is not None:
                 self.why[id(norm)] = why
                 continue
@@ -215,7 +215,7 @@ class _Holder:
                 taken = e.value if isinstance(e, ast.Subscript) else e.iter
                 held = value_of(taken, source, self.parent)
                 if isinstance(held, Sequential):
-                    self.norms.apart[id(held)] = f"{where} takes the modules of its Sequential"
+                    self.norms.taken[id(held)] = f"{where} takes the modules of its Sequential"
 
 
 def _expressions(tree: ast.AST) -> Iterator[ast.AST]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the operators of openaclnn.torch into a model that is there."""
+"""Puts the operators of openaclnn.torch into an existing model."""
 
 from __future__ import annotations
 

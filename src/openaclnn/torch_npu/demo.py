@@ -48,9 +48,9 @@ def main() -> int:
         print(f"{i + 1:4}   {npu[i]:11.6f}   {cpu[i]:11.6f}")
     there, here = (seconds / STEPS * 1e3 for seconds in (npu_seconds, cpu_seconds))
     print(f"\n{there:.1f} ms a step on npu, {here:.1f} on cpu")
-    apart = max(abs(a - b) / b for a, b in zip(npu, cpu, strict=True))
-    print(f"largest distance of the losses: {apart:.1e} of their value")
-    return 0 if apart < 1e-3 and npu[-1] < npu[0] / 10 else 1
+    distance = max(abs(a - b) / b for a, b in zip(npu, cpu, strict=True))
+    print(f"largest distance of the losses: {distance:.1e} of their value")
+    return 0 if distance < 1e-3 and npu[-1] < npu[0] / 10 else 1
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ IGNORED = {"aclmdlInitDump", "aclmdlSetDump"}
 
 @dataclass(frozen=True)
 class Refused:
-    """One function that is there to be refused."""
+    """A function that always refuses."""
 
     returns: str
     name: str

@@ -140,7 +140,7 @@ def elu_backward(g, x, p):
 def elu_backward_bf16(g, x, p):
     """p: scale, 2^-2s factor, inputScale log2(e) / 2, s, where factor is scale alpha inputScale.
 
-    The power is 2^-2s e e. A finite x gives no 0, and so an infinite g no NaN; -inf gives 0.
+    The power is 2^-2s e e. A finite x gives no 0, and so an infinite g never NaN; -inf gives 0.
     """
     least = tl.fma(x, filled(x, 2.0**-149), filled(x, -125.0))
     u = tl.fma(x, like(x, p[2]), like(x, p[3]))

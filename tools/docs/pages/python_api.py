@@ -40,11 +40,11 @@ def entry(name: str, signature: str, doc: str | None, level: int = 3) -> str:
     return f"{'#' * level} {name}\n\n{shown}{prose(doc)}\n\n"
 
 
-def signature_of(thing: Any) -> str:
+def signature_of(value: Any) -> str:
     try:
-        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
     except (TypeError, ValueError):  # of the extension
-        first = (thing.__doc__ or "").partition("\n")[0]
+        first = (value.__doc__ or "").partition("\n")[0]
         return f"({first.partition('(')[2]}" if "(" in first else ""
 
 
@@ -63,7 +63,7 @@ def members(kind: type) -> str:
     return "\n".join(lines) + "\n\n" if lines else ""
 
 
-def thing(name: str, value: Any) -> str:
+def described(name: str, value: Any) -> str:
     if isinstance(value, type):
         return entry(name, "", value.__doc__) + members(value)
     if callable(value):
@@ -128,8 +128,8 @@ def page() -> str:
         "examples are on the pages of the [operators](../operators/index.md).\n\n## openaclnn\n\n"
     )
     others = [name for name in openaclnn.__all__ if name not in PYTHON]
-    text += "".join(thing(name, getattr(openaclnn, name)) for name in others)
-    text += "".join(thing(name, value) for name, value in RESULTS.items())
+    text += "".join(described(name, getattr(openaclnn, name)) for name in others)
+    text += "".join(described(name, value) for name, value in RESULTS.items())
     text += "### Operators\n\n" + operators(
         "Arrays are NumPy arrays, torch CPU tensors or DLPack producers.", keyword=True
     )

@@ -98,8 +98,9 @@ template <class T>
 T distant(const Box<T>& a, const Box<T>& b, bool iof) {
   const Box<T> around = hull(a, b);
   const T diagonal = squared(around.width()) + squared(around.y1 - around.y0) + kEps;
-  const T apart = (squared(b.x0 + b.x1 - a.x0 - a.x1) + squared(b.y0 + b.y1 - a.y0 - a.y1)) * 0.25;
-  return Overlap<T>(a, b, iof).iou - apart / diagonal;
+  const T distance =
+      (squared(b.x0 + b.x1 - a.x0 - a.x1) + squared(b.y0 + b.y1 - a.y0 - a.y1)) * 0.25;
+  return Overlap<T>(a, b, iof).iou - distance / diagonal;
 }
 
 // The difference of the angles of the diagonals.

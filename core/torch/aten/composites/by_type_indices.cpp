@@ -95,9 +95,10 @@ void reduce_log_sum_exp_by_type(Tensor x, Tensor axes, Out y, std::optional<bool
 
 // torch_npu 2.8 passes -1 for an infinite p.
 void cdist_by_type(Tensor x1, Tensor x2, Out y, double p) {
-  const Tensor apart = at_least_float(x1) - at_least_float(x2);
-  const bool has_none = apart.size(-1) == 0;  // a norm with an infinite p has no value for that
-  y = has_none ? apart.sum(-1) : at::norm(apart, p < 0 ? INFINITY : p, Ints{-1});
+  const Tensor difference = at_least_float(x1) - at_least_float(x2);
+  const bool has_none =
+      difference.size(-1) == 0;  // a norm with an infinite p has no value for that
+  y = has_none ? difference.sum(-1) : at::norm(difference, p < 0 ? INFINITY : p, Ints{-1});
 }
 
 // The factor of each slice along dim whose norm is above the greatest.

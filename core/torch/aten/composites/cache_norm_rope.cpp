@@ -250,7 +250,7 @@ std::pair<Tensor, Tensor> cos_sin_of(const Tensor& positions, const Tensor& tabl
 }
 
 void rope_with_cache_v2(Tensor positions, Tensor query, Tensor key, Tensor table, Ints sections,
-                        int64_t size, bool halved, int64_t mode, Out q_out, Out k_out) {
+                        int64_t size, bool half_layout, int64_t mode, Out q_out, Out k_out) {
   require(mode == 0 || mode == 1, "cacheMode must be 0 or 1, but got ", mode);
   require(size > 0, "headSize must be at least 1, but got ", size);
   const auto [cos, sin] = cos_sin_of(positions, table, sections, mode);
@@ -264,10 +264,10 @@ void rope_with_cache_v2(Tensor positions, Tensor query, Tensor key, Tensor table
                   " rows of heads of ", size, ", but has shape ", x.sizes());
     const Tensor heads = x.to(at::kFloat).reshape({rows, x.size(1) / size, size});
     const Tensor part = heads.narrow(2, 0, rotary);
-    const Tensor pairs = halved ? part : deinterleaved(part);
+    const Tensor pairs = half_layout ? part : deinterleaved(part);
     const auto [a, b] = halves(pairs, 2);
     const Tensor made = at::cat({a * c - b * s, b * c + a * s}, 2);
-    return at::cat({halved ? made : paired(made), heads.narrow(2, rotary, size - rotary)}, 2)
+    return at::cat({half_layout ? made : paired(made), heads.narrow(2, rotary, size - rotary)}, 2)
         .flatten(1);
   };
   const Tensor q = turn(query, "query"), k = turn(key, "key");
@@ -277,8 +277,8 @@ void rope_with_cache_v2(Tensor positions, Tensor query, Tensor key, Tensor table
 }
 
 void rope_with_cache(Tensor positions, Tensor query, Tensor key, Tensor table, Ints sections,
-                     int64_t size, bool halved, Out q_out, Out k_out) {
-  rope_with_cache_v2(positions, query, key, table, sections, size, halved, 0, q_out, k_out);
+                     int64_t size, bool half_layout, Out q_out, Out k_out) {
+  rope_with_cache_v2(positions, query, key, table, sections, size, half_layout, 0, q_out, k_out);
 }
 
 }  // namespace

@@ -98,11 +98,11 @@ void clipped_swiglu(Tensor x, Tensor groups, int64_t dim, double alpha, double l
   }
   a = at::clamp_max(a, limit);
   Tensor y = a * at::sigmoid(a * alpha) * (at::clamp(b, -limit, limit) + bias);
-  Ints halved = x.sizes().vec();
-  halved[static_cast<size_t>(first)] /= 2;
+  Ints half_sizes = x.sizes().vec();
+  half_sizes[static_cast<size_t>(first)] /= 2;
   require_shape(x.size(first) % 2 == 0, "x must have an even size along dim, but has shape ",
                 x.sizes());
-  y = y.reshape(halved);
+  y = y.reshape(half_sizes);
   if (groups.defined()) {
     check_result(out.tensor(), y, "out");
     const int64_t all = c10::multiply_integers(x.sizes().slice(0, static_cast<size_t>(first)));
@@ -111,7 +111,7 @@ void clipped_swiglu(Tensor x, Tensor groups, int64_t dim, double alpha, double l
             ", the rows of x, but has ", count);
     y = y.reshape({all, y.numel() / std::max<int64_t>(all, 1)});
     const Tensor behind = at::arange(all) >= count;
-    y = y.masked_fill(behind.unsqueeze(1), 0).reshape(halved);
+    y = y.masked_fill(behind.unsqueeze(1), 0).reshape(half_sizes);
   }
   out = y;
 }
