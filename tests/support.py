@@ -76,6 +76,16 @@ def all_rows(condition=lambda op: True):
     return [pytest.param(op, id=op.name) for op in OPS if condition(op)]
 
 
+def row_dtypes(condition=lambda op: True):
+    """Row x dtype as parameters of a test."""
+    return [
+        pytest.param(op, dtype, id=f"{op.name}-{dtype}")
+        for op in OPS
+        for dtype in op.dtypes
+        if condition(op)
+    ]
+
+
 def cases(dtypes=FLOATS, condition=lambda op: True):
     """Row x dtype x attribute set as parameters of a test."""
     return [
