@@ -65,6 +65,8 @@ def pytest_configure(config):
 
     With --passed, the process that gets all results writes them.
     """
+    # Or torch's threads keep a CPU for 5 ms after each call, which workers of pytest-xdist want.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     if (cache := getattr(config, "cache", None)) is not None:  # pytest -p no:cacheprovider
