@@ -15,7 +15,7 @@ from tests.support import all_rows, arguments, plan
 
 import openaclnn
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.usefixtures("frozen")]
 
 CPU, CUDA = 1, 2
 FLOAT = 2

@@ -14,7 +14,7 @@ from tests.support import all_rows, arguments, plan
 
 import openaclnn
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.usefixtures("frozen")]
 
 
 class Array(np.ndarray):
