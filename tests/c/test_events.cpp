@@ -145,11 +145,36 @@ void times() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
+// A wait takes the newest point at the time of the call; a later record does not change it.
+void recorded_again() {
+  aclrtStream a, b;
+  aclrtEvent event;
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  CHECK_EQ(aclrtCreateStream(&a), 0);
+  CHECK_EQ(aclrtCreateStream(&b), 0);
+  CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC), 0);
+  {
+    Gate gate(a);
+    CHECK_EQ(aclrtRecordEvent(event, b), 0);
+    CHECK_EQ(aclrtStreamWaitEvent(b, event), 0);
+    CHECK_EQ(recorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+    CHECK_EQ(aclrtRecordEvent(event, a), 0);
+    CHECK_EQ(recorded(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+    CHECK_EQ(aclrtSynchronizeStream(b), 0);
+  }
+  CHECK_EQ(recorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
+  CHECK_EQ(aclrtDestroyStream(a), 0);
+  CHECK_EQ(aclrtDestroyStream(b), 0);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
 }  // namespace
 
 int main() {
   handles();
   makers();
   times();
+  recorded_again();
   return check_result();
 }

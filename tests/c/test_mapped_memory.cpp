@@ -17,47 +17,6 @@
 
 namespace {
 
-// One handle in two places is one memory; it keeps its bytes while it is mapped nowhere, and stays
-// where it is mapped when the handle goes.
-void one_memory_twice() {
-  CHECK_EQ(aclrtSetDevice(0), 0);
-  char* base = reserve(4 * kGranule);
-  char* other = reserve(2 * kGranule);
-  aclrtDrvMemHandle handle = physical(2 * kGranule);
-  const size_t size = 2 * kGranule;
-  CHECK_EQ(aclrtMapMem(base, size, 0, handle, 0), 0);
-  CHECK_EQ(aclrtMapMem(base + size, size, 0, handle, 0), 0);
-  CHECK_EQ(aclrtMapMem(other, size, 0, handle, 0), 0);
-  CHECK_EQ(aclrtMemset(base, size, 1, size), 0);
-  CHECK_EQ(aclrtMemset(other + kGranule, kGranule, 2, kGranule), 0);
-  for (char* place : {base, base + size, other}) {
-    CHECK_EQ(first_byte(place), 1);
-    CHECK_EQ(first_byte(place + kGranule - 1), 1);
-    CHECK_EQ(first_byte(place + kGranule), 2);
-    CHECK_EQ(first_byte(place + size - 1), 2);
-  }
-  for (char* place : {base, base + size, other}) CHECK_EQ(aclrtUnmapMem(place), 0);
-  CHECK_EQ(aclrtMapMem(base, size, 0, handle, 0), 0);
-  CHECK_EQ(first_byte(base), 1);
-  CHECK_EQ(first_byte(base + size - 1), 2);
-  CHECK_EQ(aclrtFreePhysical(handle), 0);
-  CHECK_EQ(first_byte(base + kGranule), 2);
-  CHECK_EQ(aclrtMemset(base, size, 3, size), 0);
-  CHECK_EQ(first_byte(base + size - 1), 3);
-  CHECK_EQ(aclrtMapMem(other, size, 0, handle, 0), 107017);
-  CHECK_EQ(aclrtUnmapMem(base), 0);
-
-  // New memory there is other memory.
-  aclrtDrvMemHandle fresh = physical(kGranule);
-  CHECK_EQ(aclrtMapMem(base, kGranule, 0, fresh, 0), 0);
-  CHECK(first_byte(base) != 3);
-  CHECK_EQ(aclrtUnmapMem(base), 0);
-  CHECK_EQ(aclrtFreePhysical(fresh), 0);
-  CHECK_EQ(aclrtReleaseMemAddress(base), 0);
-  CHECK_EQ(aclrtReleaseMemAddress(other), 0);
-  CHECK_EQ(aclrtResetDevice(0), 0);
-}
-
 // ---- what others see ----
 
 void copies() {
@@ -318,7 +277,6 @@ void gives_back() {
 
 int main() {
   setenv("OPENACLNN_DEVICES", "2", 1);
-  one_memory_twice();
   copies();
   operators();
   devices();

@@ -234,6 +234,31 @@ void one_destroys() {
   CHECK_EQ(winners, kRounds);
 }
 
+// Several threads use and destroy one event at once: every call returns a status.
+void destroyed_by_another_thread() {
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  for (int round = 0; round < 200; ++round) {
+    aclrtEvent event;
+    CHECK_EQ(aclrtCreateEvent(&event), 0);
+    std::atomic<int> destroyed = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        CHECK_EQ(aclrtSetDevice(0), 0);
+        for (aclError code : {aclrtRecordEvent(event, nullptr),
+                              aclrtStreamWaitEvent(nullptr, event), aclrtSynchronizeEvent(event)}) {
+          CHECK(code == 0 || code == 107017);
+        }
+        destroyed += aclrtDestroyEvent(event) == 0;
+        CHECK_EQ(aclrtResetDevice(0), 0);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK_EQ(destroyed.load(), 1);
+  }
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -243,6 +268,7 @@ int main() {
   streams(false);
   streams(true);
   one_destroys();
+  destroyed_by_another_thread();
   CHECK_EQ(unexpected, 0);
   CHECK_EQ(aclrtResetDeviceForce(0), 0);
   return check_result();
