@@ -180,92 +180,6 @@ void fork_and_free_twice() {
   must(aclrtFree(x));
 }
 
-// Runs both phases and ignores their statuses.
-void careless_leaky_relu(int64_t length, aclDataType dtype, bool exchange) {
-  float *x = device_memory(kBytes), *y = device_memory(kBytes);
-  aclTensor *self = tensor(x),
-            *out = aclCreateTensor(&length, 1, dtype, nullptr, 0, ACL_FORMAT_ND, &length, 1, y);
-  float value = 0.5f;
-  aclScalar* slope = aclCreateScalar(&value, ACL_FLOAT);
-  uint64_t size = 0;
-  aclOpExecutor* executor = nullptr;
-  aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor);
-  if (exchange) {
-    aclnnGroupNormSwishGrad(nullptr, size, executor, nullptr);
-    must(aclDestroyAclOpExecutor(executor));
-  } else {
-    aclnnLeakyRelu(nullptr, size, executor, nullptr);
-  }
-  must(aclrtSynchronizeStream(nullptr));
-  must(aclDestroyScalar(slope));
-  must(aclDestroyTensor(self));
-  must(aclDestroyTensor(out));
-  must(aclrtFree(x));
-  must(aclrtFree(y));
-}
-
-void refused_shape() {
-  for (int i = 0; i < 3; ++i) careless_leaky_relu(kLength / 2, ACL_FLOAT, false);
-}
-
-void refused_dtype() { careless_leaky_relu(kLength, ACL_INT32, false); }
-
-void executor_of_another_operator() { careless_leaky_relu(kLength, ACL_FLOAT, true); }
-
-// Refused once, then run, and never destroyed.
-void run_after_a_refusal() {
-  float *x = device_memory(kBytes), *y = device_memory(kBytes);
-  aclTensor *self = tensor(x), *out = tensor(y);
-  float value = 0.5f;
-  aclScalar* slope = aclCreateScalar(&value, ACL_FLOAT);
-  uint64_t size = 0;
-  aclOpExecutor* executor = nullptr;
-  must(aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor));
-  must(aclSetAclOpExecutorRepeatable(executor));
-  aclnnGroupNormSwishGrad(nullptr, size, executor, nullptr);
-  must(aclnnLeakyRelu(nullptr, size, executor, nullptr));
-  must(aclrtSynchronizeStream(nullptr));
-  must(aclDestroyScalar(slope));
-  must(aclDestroyTensor(self));
-  must(aclDestroyTensor(out));
-  must(aclrtFree(x));
-  must(aclrtFree(y));
-}
-
-void refused_objects() {
-  (void)aclCreateScalar(nullptr, ACL_FLOAT);
-  (void)aclCreateTensor(nullptr, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 1, nullptr);
-  (void)aclCreateIntArray(nullptr, 3);
-}
-
-void refused_runtime() {
-  float* x = device_memory(kBytes);
-  aclrtMemcpyAsync(x, kBytes, nullptr, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr);
-  aclrtSetDevice(99);
-  must(aclrtFree(x));
-}
-
-void answers_that_are_no_mistakes() {
-  aclrtContext context = nullptr;
-  int32_t device = 0;
-  int64_t option = 0;
-  std::thread([&] {
-    if (aclrtGetCurrentContext(&context) == 0 || aclrtGetDevice(&device) == 0) std::exit(1);
-  }).join();
-  if (aclInit(nullptr) != ACL_ERROR_REPEAT_INITIALIZE) std::exit(2);
-  if (aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, &option) == 0) std::exit(3);
-  if (aclrtProcessReport(1) != ACL_ERROR_THREAD_NOT_SUBSCRIBE) std::exit(4);
-  aclrtStream stream = make_stream();
-  must(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), stream));
-  if (aclrtProcessReport(1) != ACL_ERROR_WAIT_CALLBACK_TIMEOUT) std::exit(5);
-  must(aclrtLaunchCallback([](void*) {}, nullptr, ACL_CALLBACK_BLOCK, stream));
-  if (aclrtSynchronizeStreamWithTimeout(stream, 1) == 0) std::exit(6);
-  must(aclrtProcessReport(1000));
-  must(aclrtSynchronizeStream(stream));
-  must(aclrtUnSubscribeReport(static_cast<uint64_t>(pthread_self()), stream));
-  must(aclrtDestroyStream(stream));
-}
-
 void sent_signal() {
   raise(SIGSEGV);
   std::exit(3);  // not reached
@@ -354,13 +268,6 @@ const std::map<std::string, void (*)()> cases = {
     {"one_missing_synchronisation", one_missing_synchronisation},
     {"leaks_on_one_line", leaks_on_one_line},
     {"free_foreign", free_foreign},
-    {"refused_shape", refused_shape},
-    {"refused_dtype", refused_dtype},
-    {"executor_of_another_operator", executor_of_another_operator},
-    {"run_after_a_refusal", run_after_a_refusal},
-    {"refused_objects", refused_objects},
-    {"refused_runtime", refused_runtime},
-    {"answers_that_are_no_mistakes", answers_that_are_no_mistakes},
 };
 
 }  // namespace

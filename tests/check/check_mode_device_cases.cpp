@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes with what lies in device memory, with two devices, with workspaces, and what follows
-// from a call that was refused; the argument names one. tests/check/test_cases.py knows what
-// is reported for each.
+// Mistakes with what lies in device memory and with two devices; the argument names one.
+// tests/check/test_cases.py knows what is reported for each.
 #include <pthread.h>
 
 #include <cstdlib>
@@ -258,53 +257,15 @@ void threads_without_a_device() {
   }
 }
 
-void makers_of_nothing() {  // not what an earlier refusal left NULL
-  aclrtCreateStream(nullptr);
-  aclrtCreateStreamWithConfig(nullptr, 0, 0);
-  aclrtStream stream = nullptr;
-  aclrtDestroyStream(stream);
-}
-
-void reset_twice() {
-  must(aclrtSetDevice(0));
-  must(aclrtResetDevice(0));
-  must(aclrtResetDevice(0));
-  aclrtResetDevice(0);
-  must(aclrtSetDevice(0));
-}
-
-// ---- workspaces ----
-
-void workspace_with(size_t allocated, size_t promised) {
-  GroupNormSwishGrad op;
-  float* workspace = allocated == 0 ? nullptr : device_memory(allocated);
-  if (aclnnGroupNormSwishGrad(workspace, promised, op.executor, nullptr) != 0) {
-    must(aclDestroyAclOpExecutor(op.executor));
-  }
-  must(aclrtSynchronizeStream(nullptr));
-  if (workspace != nullptr) must(aclrtFree(workspace));
-}
-
-void left_after_a_refused_phase_2() {  // one mistake
-  GroupNormSwishGrad op;
-  (void)aclnnGroupNormSwishGrad(nullptr, 0, op.executor, nullptr);
-}
-
-void no_workspace() { workspace_with(0, 0); }
-void workspace_promised_too_much() { workspace_with(256, 512); }
-void workspace_one_byte_short() { workspace_with(255, 256); }
-void workspace_larger_than_needed() { workspace_with(512, 300); }
-
 const std::map<std::string, void (*)()> cases = {
+    {"result_of_a_refused_call", result_of_a_refused_call},
     {"result_of_a_dropped_operator", result_of_a_dropped_operator},
     {"result_of_a_dropped_fill", result_of_a_dropped_fill},
     {"dropped_and_computed_again", dropped_and_computed_again},
-    {"left_after_a_refused_phase_2", left_after_a_refused_phase_2},
     {"copied_back_uncomputed", copied_back_uncomputed},
     {"half_computed", half_computed},
     {"gaps_read", gaps_read},
     {"carried_by_a_copy", carried_by_a_copy},
-    {"result_of_a_refused_call", result_of_a_refused_call},
     {"gaps_copied_back", gaps_copied_back},
     {"gaps_of_broadcast_views", gaps_of_broadcast_views},
     {"written_in_a_callback", written_in_a_callback},
@@ -313,12 +274,6 @@ const std::map<std::string, void (*)()> cases = {
     {"fill_on_another_devices_stream", fill_on_another_devices_stream},
     {"two_devices", two_devices},
     {"threads_without_a_device", threads_without_a_device},
-    {"makers_of_nothing", makers_of_nothing},
-    {"reset_twice", reset_twice},
-    {"no_workspace", no_workspace},
-    {"workspace_promised_too_much", workspace_promised_too_much},
-    {"workspace_one_byte_short", workspace_one_byte_short},
-    {"workspace_larger_than_needed", workspace_larger_than_needed},
 };
 
 }  // namespace
