@@ -89,9 +89,8 @@ enum class Kind {
   foreign,  // another library reports later what it left unwritten (`left`)
 };
 
-// A row that only moves values (`moved`), from memory of which nothing was written: its result is
-// as unwritten as that, and a mistake only where it is read. torch_npu pads the results of an
-// all_gather before they are received.
+// A row that only moves values (`moved`), from memory that nothing wrote: a mistake only where its
+// result is read. torch_npu pads the results of an all_gather before they are received.
 bool moves_nothing(const State& state, const std::vector<Access>& accesses) {
   const auto is_moved = [](const Access& access) { return access.moved; };
   const auto is_source = [](const Access& access) { return access.read && !access.written; };
