@@ -13,7 +13,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from tests.support import once
+from tests.processes import once
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "aten"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.check import command_process
-from tests.support import once
+from tests.processes import once
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = runpy.run_path(str(ROOT / "tools" / "docs" / "check_mode_page.py"))

@@ -192,7 +192,9 @@ CONSEQUENCES = {
 }
 
 
-SOURCES = tuple(f"check_mode_{part}cases.cpp" for part in ("", "device_", "order_", "overlap_", "refused_"))
+SOURCES = tuple(
+    f"check_mode_{part}cases.cpp" for part in ("", "device_", "order_", "overlap_", "refused_")
+)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results, same
+from tests.processes import assert_digest_on
+from tests.support import LAYOUTS, SEED, all_rows, bits, results, same
 
 import openaclnn
 from openaclnn import _core

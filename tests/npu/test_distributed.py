@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from tests.npu.npu_support import environment
-from tests.support import run_with_children
+from tests.processes import run_with_children
 
 pytestmark = pytest.mark.programs
 

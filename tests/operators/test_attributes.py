@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from tests.operators.drawing import draw_attributes, draw_inputs, near_one
 from tests.operators.elu_attributes import SELU, elus
-from tests.support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
+from tests.processes import assert_digest_on
+from tests.support import FLOATS, SEED, assert_accurate, bits, call, rows
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, numpy_dtype

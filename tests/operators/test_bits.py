@@ -11,18 +11,8 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.support import (
-    HALVES,
-    LAYOUTS,
-    SEED,
-    assert_digest_on,
-    bits,
-    boundaries,
-    call,
-    rows,
-    run_battery,
-    wide_dtypes,
-)
+from tests.processes import assert_digest_on, run_battery
+from tests.support import HALVES, LAYOUTS, SEED, bits, boundaries, call, rows, wide_dtypes
 
 import openaclnn
 from openaclnn import _core

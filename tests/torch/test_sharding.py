@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support import run_with_children
+from tests.processes import run_with_children
 from tests.torch import torch_support  # noqa: F401  # skips without torch or a compiler
 from tests.torch.torch_support import torch
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support import once
+from tests.processes import once
 
 LINE = re.compile(r"^ *(\d+\.\d{3}) µs  (host|stream) +(\d+) +(\d+\.\d{3}) µs  ((\w+).*)$", re.M)
 
