@@ -91,11 +91,11 @@ MAY_IMPORT = {
 ENTRANCES = {"__init__": "golden", "__main__": "commands", "npu": "torch_npu", "plan": "aten"}
 
 
-def needed(node: ast.AST) -> Iterator[ast.ImportFrom]:
-    """The relative imports of a module, those inside its functions too, but not those for types."""
+def needed(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports of a module, those inside its functions too, but not those for types."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
-    if isinstance(node, ast.ImportFrom) and node.level > 0:
+    if isinstance(node, ast.Import | ast.ImportFrom):
         yield node
     for child in ast.iter_child_nodes(node):
         yield from needed(child)
@@ -121,6 +121,8 @@ def parsed_imports() -> Iterator[tuple[str, str]]:
         inside = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
         inside = [] if name == "__init__" else inside
         for node in needed(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import) or node.level == 0:
+                continue
             start = inside[: len(inside) - node.level + 1]
             base = ".".join([*start, *(node.module or "").split(".")]).strip(".")
             for alias in node.names:
@@ -205,6 +207,31 @@ def test_the_package_imports_downwards():
 
 def test_the_modules_of_the_package_have_no_circle():
     assert circle({(a, b) for a, b in imports() if a != "__init__"}) == []
+
+
+def program_imports(folder: str) -> Iterator[tuple[str, str]]:
+    """Python files of a folder and those that they import: by the path from the folder, from the
+    repository, or from beside."""
+    files = [path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")]
+    names = {".".join(path.with_suffix("").parts) for path in files}
+    for path in files:
+        name = ".".join(path.with_suffix("").parts)
+        for node in needed(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            wanted = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                module = node.module or ""
+                wanted = [module, *(f"{module}.{one}".strip(".") for one in wanted)]
+            for one in wanted:
+                for start in ("", f"{folder}.", f"{'.'.join(path.parent.parts)}."):
+                    if f"{start}{one}" in names:
+                        yield name, f"{start}{one}"
+
+
+@pytest.mark.parametrize(("folder", "least"), [("benchmarks", 30), ("tools", 10), ("tests", 200)])
+def test_programs_have_no_circle(folder, least):
+    found = set(program_imports(folder))
+    assert len(found) > least
+    assert circle(found) == []
 
 
 def test_rows_need_nothing_but_the_standard_library():
