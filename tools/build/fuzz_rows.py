@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rows import CPP_KINDS, NOTE, OPS, SPDX
+from rows import CPP_KINDS, DTYPES, NOTE, OPS, SPDX
 
 
 def sizes(op) -> str:
@@ -31,8 +31,7 @@ def entry(op) -> str:
         f"{str(p.form.rest).lower()}}}"
         for p in op.parameters
     )
-    acl = {"BFLOAT16": "ACL_BF16"}
-    dtypes = ", ".join(acl.get(d, f"ACL_{d}") for d in op.dtypes)
+    dtypes = ", ".join(DTYPES[d].constant for d in op.dtypes)
     pointers = {"tensor", "scalar"}
     arguments = ", ".join(
         f"static_cast<{p.c_type}>(v[{i}].handle)"

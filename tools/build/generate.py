@@ -18,6 +18,7 @@ from refused_calls import source as refused_calls
 from rows import (
     ANY,
     CPP_KINDS,
+    DTYPES,
     LIBRARIES,
     NOTE,
     OPS,
@@ -139,10 +140,9 @@ def operator(op) -> str:
         for p in op.parameters
     )
     products = " | ".join(f"1u << {i}" for i, p in enumerate(PRODUCTS) if p.key in op.products)
-    acl = {"BFLOAT16": "ACL_BF16"}
 
     def mask(dtypes) -> str:
-        return " | ".join(f"uint64_t{{1}} << {acl.get(d, 'ACL_' + d)}" for d in dtypes)
+        return " | ".join(f"uint64_t{{1}} << {DTYPES[d].constant}" for d in dtypes)
 
     rules = "".join(f"rules::{rule}, " for rule in op.rules)
     arguments = ", ".join(f"argument({p.name})" for p in op.parameters)

@@ -27,6 +27,7 @@ OTHER_CHIPS = table.OTHER_CHIPS
 catalogue = load("rows.catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2
 CPP_KINDS = load("rows.schema").CPP_KINDS
+DTYPES = load("rows.dtypes").DTYPES
 calling = load("rows.calling")
 argument_name, given, made = calling.argument_name, calling.given, calling.made
 libraries = load("rows.libraries")

@@ -21,6 +21,11 @@ class Dtype:
     greatest: int
 
     @property
+    def constant(self) -> str:
+        """The enumerator of aclDataType."""
+        return "ACL_BF16" if self.name == "BFLOAT16" else f"ACL_{self.name}"
+
+    @property
     def canonical_nan(self) -> int:
         """The pattern of every NaN that the library makes: quiet, positive, no payload."""
         return (1 << self.bits - 1) - (1 << self.digits - 2)
