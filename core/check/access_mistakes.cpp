@@ -229,11 +229,10 @@ void take_down_ranges(const char* call, const Range* ranges, int count, const St
   if (stream == nullptr) stream = Stream::running_here();  // a task's copy is in its stream's order
   std::vector<Access> accesses;
   for (int i = 0; i < count; ++i) {
-    const auto low = reinterpret_cast<uintptr_t>(ranges[i].address);
     Access access = {};
     access.argument = ranges[i].argument;
-    access.low = low;
-    access.high = low + ranges[i].bytes;
+    access.low = reinterpret_cast<uintptr_t>(ranges[i].address);
+    access.high = access.low + ranges[i].bytes;
     access.read = !ranges[i].written;
     access.written = ranges[i].written;
     access.moved = ranges[i].moved;

@@ -283,13 +283,6 @@ def test_mistakes_are_sentences(given, named, kind, sentence):
         openaclnn.compare(*given, **named)
 
 
-def test_double_has_no_threshold():
-    x = X.astype(np.float64)
-    openaclnn.set_product("any")
-    with pytest.raises(ValueError, match=r"^the single standard has numbers for FLOAT16, BFLOAT16"):
-        openaclnn.compare(openaclnn.elu(x), "elu", x, standard="single")
-
-
 def test_values_beyond_the_range_of_double(recwarn):
     """The formula of DOUBLE is in long double: no cast to float64 overflows on the way."""
     x = np.array([-1e300, 2e300, 1.0])
@@ -300,17 +293,3 @@ def test_values_beyond_the_range_of_double(recwarn):
     assert -np.inf in [element.nearest[0] for element in found.outputs[0].worst]
     assert "the worst is a number of the other sign" in str(found)
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
-
-
-def test_a_wide_result_is_pointed_out():
-    """A NumPy kernel whose output became float64 by accident passes, with a note."""
-    text = str(openaclnn.compare(np.maximum(X, 0).astype(float), "leaky_relu", X, 0.0))
-    assert "out is DOUBLE, but the inputs are FLOAT: if the kernel's output is not, round" in text
-    assert "out is DOUBLE" not in str(openaclnn.compare(X.astype(float), "elu", X.astype(float)))
-
-
-def test_the_peer_is_what_is_expected():
-    mine, other = X * np.float32(1.00001), X * np.float32(1.0001)
-    found = openaclnn.compare(mine, "leaky_relu", X, 1.0, standard="peer", benchmark=other)
-    worst = found.outputs[0].worst[0]
-    assert worst.nearest[0] == other[worst.index] != X[worst.index]

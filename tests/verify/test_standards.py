@@ -152,3 +152,24 @@ def hardshrink(self, lambd, out):
     assert main(["verify", "python:mine.py:hardshrink", *words]) == 1
     (finding,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["findings"]
     assert "never written" in finding["cause"]
+
+
+def test_a_wide_result_is_pointed_out():
+    """A NumPy kernel whose output became float64 by accident passes, with a note."""
+    text = str(openaclnn.compare(np.maximum(X, 0).astype(float), "leaky_relu", X, 0.0))
+    assert "out is DOUBLE, but the inputs are FLOAT: if the kernel's output is not, round" in text
+    assert "out is DOUBLE" not in str(openaclnn.compare(X.astype(float), "elu", X.astype(float)))
+
+
+def test_the_peer_is_what_is_expected():
+    mine, other = X * np.float32(1.00001), X * np.float32(1.0001)
+    found = openaclnn.compare(mine, "leaky_relu", X, 1.0, standard="peer", benchmark=other)
+    worst = found.outputs[0].worst[0]
+    assert worst.nearest[0] == other[worst.index] != X[worst.index]
+
+
+def test_double_has_no_threshold():
+    x = X.astype(np.float64)
+    openaclnn.set_product("any")
+    with pytest.raises(ValueError, match=r"^the single standard has numbers for FLOAT16, BFLOAT16"):
+        openaclnn.compare(openaclnn.elu(x), "elu", x, standard="single")

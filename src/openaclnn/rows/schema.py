@@ -101,9 +101,7 @@ class Op:
     kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
-    extra_dtypes: tuple[
-        str, ...
-    ]  # dtypes that no product has and the library computes all the same
+    extra_dtypes: tuple[str, ...]  # that no product has and the library computes all the same
     sizes: Mapping[str, str]  # what the named sizes count: {"N": "samples"}
     multiples: Mapping[str, str]  # of sizes: the attribute that divides each
     limits: str  # what else the shapes must keep to, in words
