@@ -105,6 +105,15 @@ class Output:
         return rounded(self.expected, self.dtype)
 
     @cached_property
+    def of_narrow(self) -> dict[str, tuple[Array, Array]]:
+        """By narrower dtypes: whether they hold the result, and its distance in their ULP."""
+        got = wide(self.got)
+        return {
+            name: (wide(rounded(got, name)) == got, ulp_error(got, self.expected, name))
+            for name in NARROWER.get(self.dtype, ())
+        }
+
+    @cached_property
     def of_narrow_inputs(self) -> dict[str, Array]:
         """By narrower dtypes: the distance from the result of inputs rounded to them."""
         found = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .evaluation import Array, rounded, ulp_error
+from .evaluation import Array
 from .judge import NARROWER, Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
@@ -58,10 +58,9 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
         yield SIGN, False
     less, more = (np.abs(got) < np.abs(exact)), (np.abs(got) > np.abs(exact))
     yield from ((way, True) for way, are in zip(DIRECTIONS, (less, more), strict=True) if are.all())
-    for name in NARROWER.get(output.dtype, ()):
-        fits = wide(rounded(got, name)) == got
-        close = ulp_error(got, exact, name) <= OF_NARROW  # not where differences cancel
-        if bool(fits.all()) and 2 * int(np.count_nonzero(close)) >= got.size:
+    for name, (fits, distance) in output.of_narrow.items():
+        close = int(np.count_nonzero(distance[wrong] <= OF_NARROW))  # not where differences cancel
+        if fits[wrong].all() and 2 * close >= got.size:
             telling = int(np.count_nonzero(~_short(got, DTYPES[name].digits)))
             yield NARROW.format(name), 2 * telling <= got.size
     for name, error in output.of_narrow_inputs.items():

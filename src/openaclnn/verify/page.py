@@ -17,7 +17,6 @@ from ..reference.comparison import described
 from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
 from .finding import Finding
-from .findings import findings
 from .page_data import cells, numbers, page_data
 from .report import Report
 from .report_data import environment
@@ -76,7 +75,7 @@ def _findings(report: Report) -> str:
     items = [
         _finding(provider, op, finding, found)
         for provider, op in report.failing
-        for finding in findings(report.of(provider, op))
+        for finding in report.findings(provider, op)
     ]
     if not items:
         return ""

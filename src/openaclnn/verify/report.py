@@ -7,7 +7,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from ..reference.comparison import described
@@ -35,6 +35,7 @@ class Report:
     options: Sequence[str]  # words that a single case needs too
     seed: int
     seconds: float
+    _findings: dict[tuple[str, str], list[Finding]] = field(default_factory=dict, init=False)
 
     @property
     def failed(self) -> list[Result]:
@@ -63,6 +64,11 @@ class Report:
 
     def of(self, provider: str, op: str) -> list[Result]:
         return [r for r in self.results if (r.provider, r.case.op.python) == (provider, op)]
+
+    def findings(self, provider: str, op: str) -> list[Finding]:
+        if (provider, op) not in self._findings:
+            self._findings[provider, op] = findings(self.of(provider, op))
+        return self._findings[provider, op]
 
     def command(self, result: Result) -> str:
         """The words that make a case again."""
@@ -126,7 +132,7 @@ def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]
     compared = sum(r.status != LEFT_OUT for r in results)
     if not failed:
         return []
-    groups = findings(results)
+    groups = report.findings(provider, op)
     causes = Counter(r.case.id for found in groups for r in found.results)
     several = sum(n > 1 for n in causes.values())
     more = f", {several:,} of them with two causes or more" if several else ""

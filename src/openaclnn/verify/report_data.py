@@ -12,7 +12,6 @@ import numpy as np
 from ..reference.comparison import element_data, number
 from ..settings import config
 from .finding import Finding
-from .findings import findings
 from .overall import Trait
 from .report import Report
 from .runner import FAILED, LEFT_OUT, PASSED, Result
@@ -97,7 +96,7 @@ def as_data(report: Report) -> dict[str, Any]:
         "findings": [
             _finding_data(report, provider, op, found)
             for provider, op in report.failing
-            for found in findings(report.of(provider, op))
+            for found in report.findings(provider, op)
         ],
         "results": [_result_data(report, r) for r in report.results],
     }
