@@ -49,12 +49,10 @@ inline auto joined(WordRegister lower, WordRegister upper) {
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
   using Raw = uint16_t;
-  using Computed = float;
 
   static float from(Raw raw) { return float_of(uint32_t{raw} << 16); }
   static Raw to(float x) { return static_cast<Raw>(to_bits(bits_of(x))); }
   static Raw rounded(double x) { return to(to_odd(x)); }
-  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
 
   static FloatRegister load(const Raw* in) {
 #if defined(__AVX512BW__)
@@ -103,12 +101,10 @@ struct Bf16 {
 struct F16 {
   static constexpr Element kElement = Element::f16;
   using Raw = uint16_t;
-  using Computed = float;
 
   static float from(Raw raw) { return from_bits(uint32_t{raw}); }
   static Raw to(float x) { return static_cast<Raw>(to_bits(bits_of(x))); }
   static Raw rounded(double x) { return to(to_odd(x)); }
-  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7c00 ? 0x7e00 : raw; }
 
   // (The masks select every lane, here and below; without them GCC 12 warns about its own header.)
   static FloatRegister load(const Raw* in) {

@@ -2,7 +2,6 @@
 // logit(x) = ln(z / (1 - z)) with z = clamp(x, eps, 1 - eps).
 #pragma once
 
-#include "core/kernels/elementwise/float_bounds.h"
 #include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 

@@ -4,7 +4,6 @@
 // infinite eps 0.
 #pragma once
 
-#include "core/kernels/elementwise/float_bounds.h"
 #include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/block.h"
 #include "core/kernels/elementwise/call.h"
 #include "core/kernels/elementwise/formula.h"
+#include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -130,20 +130,18 @@ template <class Type, class F, class... In>
 template <class F, class... In>
 [[gnu::noinline, gnu::flatten]] void run_double(const F f, double* out, int64_t n, bool stream,
                                                 const In... in) {
-  const auto compute = [&](double* y, const auto*... x) {
-    OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kBlock; ++k) y[k] = canonical(exact_of(f, x[k]...));
-  };
-  Block<double> y;
-  int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
+  for (int64_t i = 0; i < n; i += kBlock) {
+    alignas(64) double block[kBlock];
+    const int64_t count = smaller(kBlock, n - i);
+    const bool past_cache = stream && count == kBlock;
+    const auto compute = [&](double* y, const auto*... x) {
+      OPENACLNN_INDEPENDENT
+      for (int64_t k = 0; k < count; ++k) y[k] = canonical(exact_of(f, x[k]...));
+    };
     if (stream) fetch_sources<F64>(i, in...);
-    compute(stream ? y.value : out + i, in.at(i)...);
-    if (stream) stream_lines(out + i, y.value, sizeof y);
+    compute(past_cache ? block : out + i, in.at(i)...);
+    if (past_cache) stream_lines(out + i, block, sizeof block);
   }
-  if (i == n) return;
-  compute(y.value, load_part<F64>(in.at(i), n - i).value...);
-  store_part<F64>(out + i, y, n - i);
 }
 
 template <class Type, class F, class... In>

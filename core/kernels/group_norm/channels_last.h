@@ -6,7 +6,6 @@
 #pragma once
 
 #include "core/kernels/group_norm/tiles.h"
-#include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -82,11 +82,6 @@ template <class Type, int64_t N, class Raw = typename Type::Raw>
   };
   if (!activate) {
     store([&](const auto& in) __attribute__((always_inline)) { return row.value(in); });
-  } else if (of.slope[r] == of.gamma[r] && of.shift[r] == of.beta[r]) {  // s is 1: t is v
-    store([&](const auto& in) __attribute__((always_inline)) {
-      const auto v = row.value(in);
-      return swish(v, v);
-    });
   } else {
     store([&](const auto& in) __attribute__((always_inline)) { return row.swish_of(in); });
   }

@@ -3,7 +3,6 @@
 // fixed number of lanes and a fixed tree over them: the same bits on every instruction set.
 #pragma once
 
-#include "core/kernels/block.h"
 #include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -6,7 +6,7 @@
 // takes t; where t is exact, its error is at most 1.63 ulp, or 3.89 below zero.
 #pragma once
 
-#include "core/kernels/bits.h"
+#include "core/kernels/numbers.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -78,9 +78,9 @@ class NeedsExact {
   [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k)
-      other_ = or_different(other_, bits_of(sixteenths.r[k]), all_words(kSixteenths));
+      other_ |= bits_of(sixteenths.r[k]) ^ kSixteenths;
   }
-  bool any() const { return !at_most(other_, kIndexBits); }
+  bool any() const { return OPENACLNN_ISA::any(above(other_, kIndexBits)); }
   static bool of(float sixteenths) {
     return ((bits_of(sixteenths) ^ kSixteenths) & ~kIndexBits) != 0;
   }
