@@ -147,7 +147,7 @@ class GradientRows : public GradientSweeps {
   [[no_unique_address]] typename Memory::Buffer x_, dy_, dx_;
 };
 
-// Loop over channels. Rows are gathered of pieces in which some p needs exact, to find which.
+// Loop over channels. Rows are gathered of pieces in which some t needs exact, to find which.
 template <class Type>
 class GradientChannelsLast : public GradientRows<GatheredRows> {
  public:

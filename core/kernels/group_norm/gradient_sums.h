@@ -11,7 +11,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The factors of p = -t log2(e) = d slope + shift and of dx = a u + (b + c d) in registers.
+// The factors of t = d slope + shift and of dx = a u + (b + c d) in registers.
 template <class V>
 struct GradientTerms {
   V mean, slope, shift, a, b, c;
@@ -21,7 +21,7 @@ struct GradientTerms {
     return x - factor<K>(mean);
   }
   template <int K>
-  [[gnu::always_inline]] Registers<K> p(const Registers<K>& d) const {
+  [[gnu::always_inline]] Registers<K> t(const Registers<K>& d) const {
     return fused(d, factor<K>(slope), factor<K>(shift));
   }
   template <int K>
@@ -67,9 +67,9 @@ template <class Type, class Raw = typename Type::Raw>
     for (int64_t i = 0; i < count; i += kBlock) {
       fetch_block<Type>(dy.at + i, kAheadBytes), fetch_block<Type>(x.at + i, kAheadBytes);
       const auto d = terms.d(load_registers<Type>(x.at + i));
-      const auto p = terms.p(d);
-      needs_exact.see(sixteenths(p));
-      const auto u = swish_gradient(load_registers<Type>(dy.at + i), p);
+      const auto t = terms.t(d);
+      needs_exact.see(sixteenths(t));
+      const auto u = swish_gradient(load_registers<Type>(dy.at + i), t);
       if (to != nullptr) store_registers<F32>(to + i, u);
       lanes.add(u, d);
     }
@@ -109,7 +109,7 @@ struct ChannelLanes {
   alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
 
-// Adds u and u d of a piece to the lanes. Returns false if some p needs exact.
+// Adds u and u d of a piece to the lanes. Returns false if some t needs exact.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool sum_channels(const GradientFactors& of, int64_t channels,
                                                   const StridedRows<const Raw>& dy,
@@ -120,7 +120,7 @@ template <class Type, class Raw = typename Type::Raw>
                               const Registers<K>& in) __attribute__((always_inline)) {
     float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
     const auto terms = of.at<K>(c);
-    const auto d = terms.d(in), of_t = terms.p(d), u = swish_gradient(g, of_t);
+    const auto d = terms.d(in), of_t = terms.t(d), u = swish_gradient(g, of_t);
     needs_exact.see(sixteenths(of_t));
     store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
     store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));

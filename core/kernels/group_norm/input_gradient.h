@@ -31,7 +31,7 @@ template <class Type>
   if (u == nullptr) {
     const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
       const auto d = terms.d(in);
-      return terms.dx(swish_gradient(g, terms.p(d)), d);
+      return terms.dx(swish_gradient(g, terms.t(d)), d);
     };
     store_positions<Type>(dx, n, stream, of_dy, Input<Type>(dy), Input<Type>(x));
   } else {
@@ -51,7 +51,7 @@ template <class Type, class Raw = typename Type::Raw>
                         __attribute__((always_inline)) {
                           const auto terms = of.at<K>(c);
                           const Registers<K> d = terms.d(in);
-                          return terms.dx(swish_gradient(g, terms.p(d)), d);
+                          return terms.dx(swish_gradient(g, terms.t(d)), d);
                         };
   store_channels_last<Type>(dx, channels, positions, stream, make, dy, x);
 }

@@ -48,7 +48,7 @@ struct NormalLimits {
 
 // ---- gradient ----
 
-// The Part of the gradient: Σ u and Σ u d; NaN if some p needs exact.
+// The Part of the gradient: Σ u and Σ u d; NaN if some t needs exact.
 struct Sums {
   double u, ud;
 
@@ -63,8 +63,8 @@ struct GradientRow {
 
   GradientRow(const GroupNormCall& call, double of_rstd, int64_t channel)
       : rstd(of_rstd), gamma(value_of(call.gamma, channel)) {
-    slope = -kLog2e * call.scale * gamma * rstd;
-    shift = -kLog2e * call.scale * value_of(call.beta, channel);
+    slope = call.scale * gamma * rstd;
+    shift = call.scale * value_of(call.beta, channel);
   }
   double a() const { return rstd * gamma; }
 

@@ -66,7 +66,7 @@ class SmallSpatialGradient : SmallSpatial {
     });
   }
 
-  // Sets the factors of a tile: p is that of x̂.
+  // Sets the factors of a tile: t is that of x̂.
   void set(const Region& at, bool once) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
@@ -74,14 +74,14 @@ class SmallSpatialGradient : SmallSpatial {
     loaded_ = true;
     values_of(call_.gamma, at.channel, at.rows, gamma_);
     values_of(call_.beta, at.channel, at.rows, beta_);
-    const double s = -kLog2e * call_.scale;
+    const double s = call_.scale;
     for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = static_cast<float>(s * static_cast<double>(gamma_[c]));
       shift_[c] = static_cast<float>(s * static_cast<double>(beta_[c]));
     }
   }
 
-  // Computes x̂ and u. Returns false if some p needs exact.
+  // Computes x̂ and u. Returns false if some t needs exact.
   [[gnu::noinline, gnu::flatten]] bool terms(int64_t n) {
     NeedsExact needs_exact;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
@@ -89,20 +89,20 @@ class SmallSpatialGradient : SmallSpatial {
                                   int64_t count) __attribute__((always_inline)) {
         const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
         const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
-        const Registers<K> p = fused(h, some(slope_), some(shift_));
-        needs_exact.see(sixteenths(p));
+        const Registers<K> t = fused(h, some(slope_), some(shift_));
+        needs_exact.see(sixteenths(t));
         store_some<F32>(xh_ + i + c, h, count, false);
-        store_some<F32>(u_ + i + c, swish_gradient(some(dy_ + i), p), count, false);
+        store_some<F32>(u_ + i + c, swish_gradient(some(dy_ + i), t), count, false);
       });
     }
     return !needs_exact.any();
   }
 
-  // Makes the u of elements whose p needs exact NaN.
+  // Makes the u of elements whose t needs exact NaN.
   void find_unknown(int64_t n) {
     for_each(n, [&](int64_t i, int64_t c) {
-      const float p = fused(xh_[i], slope_[c], shift_[c]);
-      u_[i] = NeedsExact::of(sixteenths(p)) ? __builtin_nanf("") : u_[i];
+      const float t = fused(xh_[i], slope_[c], shift_[c]);
+      u_[i] = NeedsExact::of(sixteenths(t)) ? __builtin_nanf("") : u_[i];
     });
   }
 
