@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile is rows × columns of an operand, packed row-major into a buffer that fits L1. Copies to and
-// from strided places, transpositions and copies past the cache are here.
+// A tile is rows × columns of an operand, packed row-major into a buffer that fits L1. Copies to
+// and from strided places, transpositions and copies past the cache are here.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "core/kernels/group_norm/exact.h"
-#include "core/kernels/group_norm/input_gradient.h"
-#include "core/kernels/group_norm/slot.h"
+#include "core/kernels/group_norm/gradient_bodies.h"
 #include "core/kernels/group_norm/sweeps.h"
 
 namespace openaclnn::OPENACLNN_ISA {

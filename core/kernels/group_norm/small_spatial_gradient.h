@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/kernels/group_norm/gradient.h"
-#include "core/kernels/group_norm/small_spatial.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
