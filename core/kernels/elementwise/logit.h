@@ -179,10 +179,11 @@ struct logit_grad_exact {
 //     dy / D = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
 // Both terms have the sign of dy, and only their sum rounds. Where the result is below 2^-104, the
 // second term may be subnormal and lose up to 2^-150. For results of 16 bits dy / d does. `open`:
-// eps < 0, the default: infinite at 0 and 1, as rounded probabilities often are, and NaN outside.
+// eps < 0, the default, where results are infinite at 0 and 1, as probabilities rounded to 16 bits
+// often are, and NaN outside; of fp32, `exact` computes these.
 template <bool half, bool open>
 struct logit_grad_float : logit_grad_exact {
-  static constexpr bool special_results = open;
+  static constexpr bool special_results = half && open;
   // Below, m^2 might be subnormal.
   static constexpr float kTiny = 0x1p-51f;
   float least, bound;  // results are 0 for m < least; smaller m are replaced by the bound
@@ -204,7 +205,9 @@ struct logit_grad_float : logit_grad_exact {
     return float_of(smaller_signed(bits_of(x), bits_of(1 - x)));
   }
   Lanes needs_exact(FloatRegister x, FloatRegister) const {
-    if constexpr (open) return above(bits_of(nearer(x)) - bits_of(kTiny), 0 - bits_of(kTiny));
+    if constexpr (special_results)
+      return above(bits_of(nearer(x)) - bits_of(kTiny), 0 - bits_of(kTiny));
+    if constexpr (open) return not_at_least(nearer(x), kTiny);
     return not_at_least(magnitude(nearer(x)), tiny);
   }
   FloatRegister fast(FloatRegister x, FloatRegister dy) const {
@@ -216,13 +219,13 @@ struct logit_grad_float : logit_grad_exact {
     if constexpr (half) {
       y = dy / d;
     } else {
-      const V inverse = all_of<V>(1 - 0x1p-22f) / d;  // infinite where m is 0
+      const V inverse = all_of<V>(1 - 0x1p-22f) / d;
       const V d_low = fused_minus(m, m, m - d);
       const V e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
       y = fused(dy, inverse, dy * (inverse * e));
-      if constexpr (open) y = near == 0 ? dy * inverse : y;
     }
     if constexpr (!open) return select(below(near, least), V{}, y);
+    if constexpr (!half) return y;
     return select(not_at_least(near, 0), all_of<V>(__builtin_nanf("")), canonical(y));
   }
 };
