@@ -17,9 +17,9 @@ inline double log_odds(double z) {
 }
 
 struct logit_exact {
-  double eps, at_eps;  // eps < 1/2; eps < 0: no clamp
+  double eps, at_eps;  // eps < 0: no clamp; eps >= 1/2, where the lower bound wins, or NaN: at_eps
   explicit logit_exact(const double* attributes)
-      : eps(attributes[0]), at_eps(eps >= 0 ? value_of(eps) : 0) {}
+      : eps(attributes[0]), at_eps(eps < 0 ? 0 : value_of(eps)) {}
 
   static double value_of(double z) {
     const double infinity = __builtin_inf();
@@ -31,18 +31,9 @@ struct logit_exact {
   // comparison of x with eps decides.
   double exact(double x) const {
     const double y = value_of(x);
-    const bool below = x < eps, above = 1 - x < eps;  // false where eps < 0, but for x outside
+    const bool below = !(eps < 0.5) | (x < eps), above = 1 - x < eps;
     const double clamped = below ? at_eps : above ? 0 - at_eps : y;
-    return eps < 0 ? y : clamped;
-  }
-};
-
-// For eps >= 1/2, where the lower bound wins, and NaN.
-struct logit_constant {
-  double value;
-  template <class V>
-  V fast(V x) const {
-    return x == x ? all_of<V>(value) : x;
+    return (eps < 0) | (x != x) ? y : clamped;
   }
 };
 
@@ -134,8 +125,8 @@ struct logit {
   template <class M>
   static void choose(const double* attributes, const auto& use) {
     const logit_exact e(attributes);
-    if (!(e.eps < 0.5)) return use(logit_constant{logit_exact::value_of(e.eps)});
     if constexpr (!__is_same(M, Double)) {
+      if (!(e.eps < 0.5)) return use(e);
       const float most = float_of(bits_of(1.0f) - 1);
       if (e.eps < 0) return use(logit_unclamped{e});
       const logit_clamped clamped(e);
