@@ -131,22 +131,32 @@ template <class Type, class F, class... In>
   std::memcpy(out, raw, static_cast<size_t>(n * kBytes));
 }
 
-// DOUBLE.
+// DOUBLE. Copies of the last value fill the last block.
 template <class F, class... In>
 [[gnu::noinline, gnu::flatten]] void run_double(const F f, double* out, int64_t n, bool stream,
                                                 const In... in) {
-  for (int64_t i = 0; i < n; i += kBlock) {
-    alignas(64) double block[kBlock];
-    const int64_t count = smaller(kBlock, n - i);
-    const bool past_cache = stream && count == kBlock;
-    const auto compute = [&](double* y, const auto*... x) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t k = 0; k < count; ++k) y[k] = canonical(exact_of(f, x[k]...));
-    };
+  struct alignas(64) Block {
+    double value[kBlock];
+  };
+  const auto compute = [&](double* y, const auto*... x) {
+    OPENACLNN_INDEPENDENT
+    for (int k = 0; k < kBlock; ++k) y[k] = canonical(exact_of(f, x[k]...));
+  };
+  Block y;
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
     if (stream) fetch_sources<F64>(i, in...);
-    compute(past_cache ? block : out + i, in.at(i)...);
-    if (past_cache) stream_lines(out + i, block, sizeof block);
+    compute(stream ? y.value : out + i, in.at(i)...);
+    if (stream) stream_lines(out + i, y.value, sizeof y);
   }
+  if (i == n) return;
+  const auto last = [&](const auto& from) {
+    Block x;
+    for (int64_t k = 0; k < kBlock; ++k) x.value[k] = from.at(i)[smaller(k, n - i - 1)];
+    return x;
+  };
+  compute(y.value, last(in).value...);
+  std::memcpy(out + i, y.value, static_cast<size_t>(n - i) * sizeof(double));
 }
 
 template <class Type, class F, class... In>
