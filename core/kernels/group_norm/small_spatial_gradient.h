@@ -28,10 +28,8 @@ class SmallSpatialGradient : SmallSpatial {
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0, exact_[g] = false;
     bool exact = false;
     for_tiles(n, batch, [&](const Region& at) {
-      double *const u = sum_u_ + (at.channel - batch.first_channel), *const ux =
-                                                                         sum_ux_ +
-                                                                         (at.channel -
-                                                                          batch.first_channel);
+      const int64_t first = at.channel - batch.first_channel;
+      double *const u = sum_u_ + first, *const ux = sum_ux_ + first;
       set(at, once);
       load(call_.dy, at, dy_), load(call_.x, at, x_);
       if (!terms(at.rows)) find_unknown(at.rows);
