@@ -13,7 +13,6 @@ class SmallSpatialGradient : SmallSpatial {
 
   void batch(int64_t item, void* workspace) {
     const GroupBatch batch(call_, item);
-    loaded_ = false;
     for_samples(call_, batch, workspace, [&](int64_t n, double* beta, double* gamma) {
       sample(n, batch, beta + batch.first_channel, gamma + batch.first_channel);
     });
@@ -30,7 +29,7 @@ class SmallSpatialGradient : SmallSpatial {
     for_tiles(n, batch, [&](const Region& at) {
       const int64_t first = at.channel - batch.first_channel;
       double *const u = sum_u_ + first, *const ux = sum_ux_ + first;
-      set(at, once);
+      set(at);
       load(call_.dy, at, dy_), load(call_.x, at, x_);
       if (!terms(at.rows)) find_unknown(at.rows);
       sum(at.rows, u, ux);
@@ -52,7 +51,7 @@ class SmallSpatialGradient : SmallSpatial {
     for (int64_t c = 0; c < batch.channels; ++c) beta[c] += sum_u_[c], gamma[c] += sum_ux_[c];
     for_tiles(n, batch, [&](const Region& at) {
       if (!once) {
-        set(at, once);
+        set(at);
         load(call_.dy, at, dy_), load(call_.x, at, x_);
         terms(at.rows);
       }
@@ -64,11 +63,9 @@ class SmallSpatialGradient : SmallSpatial {
   }
 
   // Sets the factors of a tile: t is that of x̂.
-  void set(const Region& at, bool once) {
+  void set(const Region& at) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
-    if (loaded_ && once) return;  // γ and β are those of all samples
-    loaded_ = true;
     values_of(call_.gamma, at.channel, at.rows, gamma_);
     values_of(call_.beta, at.channel, at.rows, beta_);
     const double s = call_.scale;
@@ -159,7 +156,6 @@ class SmallSpatialGradient : SmallSpatial {
   alignas(64) Wide c1_, c2_, weighted_;
   alignas(64) double sum_u_[kMostChannels], sum_ux_[kMostChannels];
   bool exact_[kSmallSpatialChannels];
-  bool loaded_ = false;
 };
 
 inline void group_norm_backward_small_spatial(const void* call, void* workspace, int64_t begin,
