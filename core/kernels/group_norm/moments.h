@@ -88,7 +88,7 @@ template <class Type, class Raw = typename Type::Raw>
           } else {
             wide = widened_half(in.r[k / 2], k % 2);
           }
-          const DoubleRegister off = wide - pivot;
+          const DoubleRegister off = difference_by_product(wide, pivot - DoubleRegister{});
           d[k % kRegisters] += off;
           dd[k % kRegisters] += off * off;
         }
