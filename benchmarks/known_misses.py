@@ -28,8 +28,8 @@ KNOWN = {
     "elements the same attributes have 0.98x.",
     "other attributes": "In fp16 half of the results of elu are -inf with alpha = 1e10, and tiles "
     "with infinities are computed by `exact`; alpha = 1e4 takes as long as alpha = 1.",
-    "0.1% special values, cases below": LOGIT_GRAD + " Zeros, infinities and NaN cost it two "
-    "comparisons more.",
+    "0.1% special values, cases below": LOGIT_GRAD + " `exact` computes 64 values for "
+    "each special one.",
     "group_norm_swish, geometric": SMALL_GROUPS,
     "group_norm_swish_grad, geometric": SMALL_GROUPS,
     "group_norm_swish_grad 1x128x512x512/32 fp32, share": TWO_SWEEPS,

@@ -11,8 +11,6 @@ namespace {
 // 32 minima or maxima of words a cycle, in any pipe. The bits of positive numbers have the order of
 // the numbers, those of negative numbers the reversed order. As signed words negative numbers are
 // the smaller ones, as unsigned words the larger ones.
-inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 inline WordRegister smaller(WordRegister a, WordRegister b) { return a < b ? a : b; }
 inline WordRegister larger(WordRegister a, WordRegister b) { return a > b ? a : b; }
 inline WordRegister smaller_signed(WordRegister a, WordRegister b) {
@@ -45,33 +43,11 @@ inline V copy_sign(V x, V y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
 }
 
-// Computes so_far | (a ^ b) in one instruction, where GCC 12 uses two.
-inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {
-#if defined(__AVX512F__)
-  const auto bits = [](WordRegister r) { return reinterpret_cast<__m512i>(r); };
-  return reinterpret_cast<WordRegister>(
-      _mm512_ternarylogic_epi32(bits(so_far), bits(a), bits(b), 0xf0 | (0xcc ^ 0xaa)));
-#else
-  return so_far | (a ^ b);
-#endif
-}
 inline WordRegister all_words(uint32_t x) { return x - WordRegister{}; }
 
 // Reads the words as signed numbers (two's complement).
 inline FloatRegister as_signed(WordRegister bits) {
   return __builtin_convertvector(reinterpret_cast<SignedRegister>(bits), FloatRegister);
-}
-
-// Returns whether no lane is above the limit.
-inline bool at_most(WordRegister r, uint32_t limit) {
-#if defined(__AVX512F__)
-  return _mm512_cmpgt_epu32_mask(reinterpret_cast<__m512i>(r),
-                                 _mm512_set1_epi32(static_cast<int>(limit))) == 0;
-#else
-  uint32_t most = 0;
-  for (int k = 0; k < kRegisterFloats; ++k) most = most > r[k] ? most : r[k];
-  return most <= limit;
-#endif
 }
 
 // A condition for each lane. Comparisons of registers give registers; GCC 12 would turn the masks
@@ -116,7 +92,6 @@ inline bool any(Lanes lanes) {
 #endif
 
 // table[i % 16] for the index i of every lane.
-inline uint32_t pick(const uint32_t (&table)[16], uint32_t index) { return table[index % 16]; }
 inline WordRegister pick(const uint32_t (&table)[16], WordRegister index) {
 #if defined(__AVX512F__)
   const __m512i found = _mm512_maskz_permutexvar_epi32(0xffff, reinterpret_cast<__m512i>(index),
@@ -139,6 +114,11 @@ inline WordRegister pick(const uint32_t (&table)[16], WordRegister index) {
   for (int k = 0; k < kRegisterFloats; ++k) found[k] = table[index[k] % 16];
   return found;
 #endif
+}
+template <int K>
+[[gnu::always_inline]] inline RegisterPack<WordRegister, K> pick(
+    const uint32_t (&table)[16], const RegisterPack<WordRegister, K>& x) {
+  return map<WordRegister, K>([&](int k) { return pick(table, x.r[k]); });
 }
 
 }  // namespace

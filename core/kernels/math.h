@@ -6,7 +6,7 @@
 // built on them keep their promise.
 #pragma once
 
-#include "core/kernels/register_pack.h"
+#include "core/kernels/conditions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -76,7 +76,7 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
-// Stack, including the frames below: tiles take 53 KiB, dense rows 8.
+// Stack, including the frames below: 53 KiB.
 constexpr size_t kTilesStack = 88 * 1024;
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
@@ -174,7 +174,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
       16 * 1024;  // elements; below that a second thread costs more than it saves
   executor.add_step(kernel.run, tiles,
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
-  if (!call.rows) executor.need_stack(kTilesStack);
+  executor.need_stack(kTilesStack);
   executor.estimate(elements /
                     4);  // 0.25 ns an element: cached fp32 is 0.1, cached half types 0.2 to 0.4
   return {};

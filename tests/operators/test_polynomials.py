@@ -60,8 +60,6 @@ CASES = {
                      lambda p, r: r + r * r * p(r), "31"),
     "2^f, 16 bits": ("math.h", "exp2_half", 6, "0.5001", lambda f: (f * LN2).exp(),
                      lambda p, f: p(f), "22.6"),
-    "2^r, group norm": ("group_norm/swish.h", "scaled_power", 3, "0.03125",
-                        lambda r: (r * LN2).exp(), lambda p, r: 1 + r * p(r), "29.2"),
     "exp, group norm": ("group_norm/swish.h", "exp_of_minus", 3, "0.0217", lambda r: r.exp(),
                         lambda p, r: 1 + r * p(r), "29.1"),
     "expm1, DOUBLE": ("math.h", "exp_exact", 10, "0.34658", lambda r: r.exp() - 1,
@@ -92,10 +90,6 @@ def test_distance(name):
 
 LN2_FLOAT = Decimal(number("0x1.62e430p-1"))
 TABLES = {
-    "kRoots": (
-        "group_norm/swish.h",
-        lambda j: bits_of(-LN2 * (LN2 * j / 16).exp()) - (j + 1024 << 19),
-    ),
     "kPowers": (
         "group_norm/swish.h",
         lambda j: bits_of((LN2 * j / 16).exp()) - (j + 1024 << 19),

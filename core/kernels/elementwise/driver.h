@@ -29,7 +29,7 @@ class TileCursor {
   }
 
   // Goes on by one tile, or by several of a row.
-  void advance(int64_t tiles = 1) {
+  void advance(int64_t tiles) {
     column_ += tiles;
     if (column_ < call_.column_tiles) return;
     column_ = 0;
@@ -67,45 +67,21 @@ inline int64_t line_shift(const ElementwiseCall& call) {
   return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
 }
 
-// Runs rows that are packed or one value, as far as possible at once. This takes 5 KiB of stack,
-// and the driver takes 41.
-inline void run_rows(const ElementwiseCall& call, int64_t first_tile, int64_t tiles) {
-  TileCursor cursor(call, first_tile);
-  const int64_t shift = line_shift(call), size = call.size[call.loops - 1];
-  while (tiles > 0) {
-    const int64_t some = smaller(tiles, cursor.tiles_of_row());
-    const int64_t first = cursor.first_column() - shift, begin = first < 0 ? 0 : first;
-    const int64_t end = smaller(first + some * call.tile_columns, size);
-    const auto address = [&](const ElementwiseOperand& operand) {
-      return cursor.address(operand, cursor.first_row(), begin);
-    };
-    PackedInput in[kMaxInputs];
-    for (int i = 0; i < call.inputs; ++i) {
-      const ElementwiseOperand& operand = call.operand[i];
-      in[i] = {address(operand), operand.stride[call.loops - 1] == 0};
-    }
-    void* const out = address(call.operand[call.output]);
-    if (begin < end) call.chosen.loop(call.chosen.form, out, in, end - begin, call.stream);
-    tiles -= some;
-    cursor.advance(some);
-  }
-}
-
 class ElementwiseDriver {
  public:
   ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile)
       : call_(call), cursor_(call, first_tile) {}
 
+  // Rows that are packed, or one value, are run as far as possible at once.
   void run(int64_t tiles) {
     const int64_t shift = line_shift(call_);
-    for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
-      int64_t column = cursor_.first_column() - shift;
-      int64_t columns = call_.tile_columns;
-      if (column < 0) columns += column, column = 0;
+    for (int64_t some; tiles > 0; tiles -= some, cursor_.advance(some)) {
+      some = call_.rows ? smaller(tiles, cursor_.tiles_of_row()) : 1;
+      const int64_t first = cursor_.first_column() - shift, column = first < 0 ? 0 : first;
       const int64_t row = cursor_.first_row();
       const int64_t rows = smaller(call_.tile_rows, call_.size[call_.loops - 2] - row);
-      columns = smaller(columns, call_.size[call_.loops - 1] - column);
-      if (columns > 0) run_tile(row, column, rows, columns);
+      const int64_t end = smaller(first + some * call_.tile_columns, call_.size[call_.loops - 1]);
+      if (column < end) run_tile(row, column, rows, end - column);
     }
   }
 
@@ -179,14 +155,8 @@ class ElementwiseDriver {
   alignas(64) unsigned char raw_[kTile<float> * sizeof(double)];  // of an operand's own
 };
 
-[[gnu::noinline]] void run_elementwise_tiles(const ElementwiseCall& call, int64_t begin,
-                                             int64_t end) {
-  ElementwiseDriver(call, begin).run(end - begin);
-}
-
-void run_elementwise(const void* own, void*, int64_t begin, int64_t end) {
-  const auto& call = *static_cast<const ElementwiseCall*>(own);
-  call.rows ? run_rows(call, begin, end - begin) : run_elementwise_tiles(call, begin, end);
+void run_elementwise(const void* call, void*, int64_t begin, int64_t end) {
+  ElementwiseDriver(*static_cast<const ElementwiseCall*>(call), begin).run(end - begin);
 }
 
 }  // namespace

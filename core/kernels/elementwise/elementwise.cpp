@@ -5,7 +5,6 @@
 #include "core/kernels/elementwise/elu.h"
 #include "core/kernels/elementwise/elu_backward.h"
 #include "core/kernels/elementwise/logit.h"
-#include "core/kernels/elementwise/logit_grad.h"
 #include "core/kernels/elementwise/packed.h"
 
 namespace openaclnn {

@@ -59,7 +59,7 @@ struct elu_backward_single : elu_backward_exact {
     const V x = given + all_of<V>(little), scales = all_of<V>(rate), p = unit ? x : x * scales;
     const Reduced<V> t = reduce(p);
     const V n_low = t.n * all_of<V>(kLn2Low);
-    const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused_less(x, scales, p));
+    const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused(x, scales, -p));
     const V tail = fused(t.r * t.r, exp_tail_single(t.r), minus_c);
     const V q = fused(minus_c, t.r + tail, tail);
     const V k = g * all_of<V>(high), one_r = all_of<V>(1) + t.r, main = k * one_r;
@@ -124,8 +124,8 @@ struct elu_backward_result_single : elu_backward_result_exact {
     const V v = given + all_of<V>(little), sum = v + all_of<V>(high), k = all_of<V>(rate);
     const V lost = (v - (sum - all_of<V>(high))) + all_of<V>(low);
     const V p = unit ? sum : sum * k;
-    const V p_low = unit ? lost : fused(lost, k, fused_less(sum, k, p));
-    const V y = fused_less(g, p, fused_minus(g, p_low, V{}));  // with the sign of a zero
+    const V p_low = unit ? lost : fused(lost, k, fused(sum, k, -p));
+    const V y = fused(g, p, -fused_minus(g, p_low, V{}));  // with the sign of a zero
     return given > 0 ? g * all_of<V>(scale) : y;
   }
 };

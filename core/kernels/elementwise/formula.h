@@ -28,7 +28,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/register_pack.h"
+#include "core/kernels/conditions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "core/kernels/group_norm/exact.h"
-#include "core/kernels/group_norm/input_gradient.h"
-#include "core/kernels/group_norm/slot.h"
+#include "core/kernels/group_norm/gradient_bodies.h"
 #include "core/kernels/group_norm/sweeps.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -147,7 +146,7 @@ class GradientRows : public GradientSweeps {
   [[no_unique_address]] typename Memory::Buffer x_, dy_, dx_;
 };
 
-// Loop over channels. Rows are gathered of pieces in which some p needs exact, to find which.
+// Loop over channels. Rows are gathered of pieces in which some t needs exact, to find which.
 template <class Type>
 class GradientChannelsLast : public GradientRows<GatheredRows> {
  public:

@@ -2,7 +2,7 @@
 // The first sweep of the forward call: mean, squared deviations and extremes of x.
 #pragma once
 
-#include "core/kernels/group_norm/channels_last.h"
+#include "core/kernels/group_norm/loops.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

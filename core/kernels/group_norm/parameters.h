@@ -24,9 +24,9 @@ inline bool side_by_side(const GroupNormParameter& p) { return p.stride == 1; }
 inline bool side_by_side(const GroupNormStatistic& s) { return s.loops == 1 && s.stride[0] == 1; }
 
 inline double value_of(const auto& of, int64_t i) {
-  const void* const at = place_of(of, i);
-  if (of.element == Element::f64) return *static_cast<const double*>(at);
-  return static_cast<double>(float_at(at, of.element));
+  double value;
+  widen(&value, place_of(of, i), of.element, 1);
+  return value;
 }
 [[gnu::noinline]] inline void values_of(const auto& of, int64_t first, int64_t n, float* out) {
   if (side_by_side(of)) return widen(out, place_of(of, first), of.element, n);

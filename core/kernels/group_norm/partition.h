@@ -24,15 +24,15 @@
 // body for each loop:
 //
 //               first sweep                    second sweep
-//   forward     moments.h                      normalise.h
-//   gradient    gradient_sums.h                input_gradient.h
+//   forward     moments.h                      forward.h
+//   gradient    gradient_bodies.h              gradient_bodies.h
 //
-//   loop over positions      positions.h       rows whose positions are contiguous
-//   loop over channels       channels_last.h   positions whose channels are contiguous
-//   loop of short rows       small_spatial.h   positions × the channels of many groups, in a tile
+//   loop over positions      loops.h           rows whose positions are contiguous
+//   loop over channels       loops.h           positions whose channels are contiguous
+//   loop of short rows       small_spatial_*.h positions × the channels of many groups, in a tile
 //   any other strides are gathered (tiles.h): copied to tiles, and written back
 //
-// The gradient keeps u = dy swish'(v) between its sweeps: in a slot of the workspace (slot.h), in
+// The gradient keeps u = dy swish'(v) between its sweeps: in a slot of the workspace (Slot), in
 // the memory of dx (Keep), or it computes u twice.
 //
 // Items are batches; or, where threads share the few large groups of a call, regions of whole

@@ -2,10 +2,7 @@
 // GroupNormSwish for channels of few positions.
 #pragma once
 
-#include "core/kernels/group_norm/exact.h"
-#include "core/kernels/group_norm/moments.h"
-#include "core/kernels/group_norm/normalise.h"
-#include "core/kernels/group_norm/small_spatial.h"
+#include "core/kernels/group_norm/forward.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/kernels/group_norm/gradient.h"
-#include "core/kernels/group_norm/small_spatial.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -14,7 +13,6 @@ class SmallSpatialGradient : SmallSpatial {
 
   void batch(int64_t item, void* workspace) {
     const GroupBatch batch(call_, item);
-    loaded_ = false;
     for_samples(call_, batch, workspace, [&](int64_t n, double* beta, double* gamma) {
       sample(n, batch, beta + batch.first_channel, gamma + batch.first_channel);
     });
@@ -29,11 +27,9 @@ class SmallSpatialGradient : SmallSpatial {
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0, exact_[g] = false;
     bool exact = false;
     for_tiles(n, batch, [&](const Region& at) {
-      double *const u = sum_u_ + (at.channel - batch.first_channel), *const ux =
-                                                                         sum_ux_ +
-                                                                         (at.channel -
-                                                                          batch.first_channel);
-      set(at, once);
+      const int64_t first = at.channel - batch.first_channel;
+      double *const u = sum_u_ + first, *const ux = sum_ux_ + first;
+      set(at);
       load(call_.dy, at, dy_), load(call_.x, at, x_);
       if (!terms(at.rows)) find_unknown(at.rows);
       sum(at.rows, u, ux);
@@ -55,7 +51,7 @@ class SmallSpatialGradient : SmallSpatial {
     for (int64_t c = 0; c < batch.channels; ++c) beta[c] += sum_u_[c], gamma[c] += sum_ux_[c];
     for_tiles(n, batch, [&](const Region& at) {
       if (!once) {
-        set(at, once);
+        set(at);
         load(call_.dy, at, dy_), load(call_.x, at, x_);
         terms(at.rows);
       }
@@ -66,22 +62,20 @@ class SmallSpatialGradient : SmallSpatial {
     });
   }
 
-  // Sets the factors of a tile: p is that of x̂.
-  void set(const Region& at, bool once) {
+  // Sets the factors of a tile: t is that of x̂.
+  void set(const Region& at) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
-    if (loaded_ && once) return;  // γ and β are those of all samples
-    loaded_ = true;
     values_of(call_.gamma, at.channel, at.rows, gamma_);
     values_of(call_.beta, at.channel, at.rows, beta_);
-    const double s = -kLog2e * call_.scale;
+    const double s = call_.scale;
     for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = static_cast<float>(s * static_cast<double>(gamma_[c]));
       shift_[c] = static_cast<float>(s * static_cast<double>(beta_[c]));
     }
   }
 
-  // Computes x̂ and u. Returns false if some p needs exact.
+  // Computes x̂ and u. Returns false if some t needs exact.
   [[gnu::noinline, gnu::flatten]] bool terms(int64_t n) {
     NeedsExact needs_exact;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
@@ -89,20 +83,20 @@ class SmallSpatialGradient : SmallSpatial {
                                   int64_t count) __attribute__((always_inline)) {
         const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
         const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
-        const Registers<K> p = fused(h, some(slope_), some(shift_));
-        needs_exact.see(sixteenths(p));
+        const Registers<K> t = fused(h, some(slope_), some(shift_));
+        needs_exact.see(sixteenths(t));
         store_some<F32>(xh_ + i + c, h, count, false);
-        store_some<F32>(u_ + i + c, swish_gradient(some(dy_ + i), p), count, false);
+        store_some<F32>(u_ + i + c, swish_gradient(some(dy_ + i), t), count, false);
       });
     }
     return !needs_exact.any();
   }
 
-  // Makes the u of elements whose p needs exact NaN.
+  // Makes the u of elements whose t needs exact NaN.
   void find_unknown(int64_t n) {
     for_each(n, [&](int64_t i, int64_t c) {
-      const float p = fused(xh_[i], slope_[c], shift_[c]);
-      u_[i] = NeedsExact::of(sixteenths(p)) ? __builtin_nanf("") : u_[i];
+      const float t = fused(xh_[i], slope_[c], shift_[c]);
+      u_[i] = NeedsExact::of(sixteenths(t)) ? __builtin_nanf("") : u_[i];
     });
   }
 
@@ -162,7 +156,6 @@ class SmallSpatialGradient : SmallSpatial {
   alignas(64) Wide c1_, c2_, weighted_;
   alignas(64) double sum_u_[kMostChannels], sum_ux_[kMostChannels];
   bool exact_[kSmallSpatialChannels];
-  bool loaded_ = false;
 };
 
 inline void group_norm_backward_small_spatial(const void* call, void* workspace, int64_t begin,

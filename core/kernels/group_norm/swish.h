@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function is σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
-// swishScale; 1 - σ is computed as E σ, which does not cancel. The formulas are in fp32, for p = -t
-// log2(e) from -64 to 64, where E = 2^p and (1 + E)^2 does not overflow; exact.h has them for every
-// t. The gradient takes p, computed from factors that contain log2(e) and are rounded anyway. y
-// takes t; where t is exact, its error is at most 1.63 ulp, or 3.89 below zero.
+// swishScale; 1 - σ is computed as E σ, which does not cancel. The formulas are in fp32, for |t| up
+// to kMostT and a little more, where (1 + E)^2 does not overflow; exact.h has them for every t.
+// Where t is exact, the error of y is at most 1.63 ulp, or 3.89 below zero.
+//
+// Then, where fp32 is not enough for a group: by its mean, the factors of its channels, the
+// extremes of x (forward) and sums (gradient). NaN always needs exact.
 #pragma once
 
-#include "core/kernels/bits.h"
+#include "core/kernels/group_norm/parameters.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -19,68 +21,40 @@ inline constexpr double kMostT = 44;  // log2(e) times that is below 64 - 1/32
 inline constexpr float kShiftToSixteenth = 0x1.8008p19f;
 inline constexpr uint32_t kSixteenths = 0x49400000;
 
-// Entry j is the bits of -ln2 2^(j/16), minus (j + 1024) 2^19. times_root() adds 16 n + j + 1024,
+// Entry j is the bits of 2^(j/16), minus (j + 1024) 2^19. exp_of_minus() adds 16 n + j + 1024,
 // shifted left by 19. This restores what was subtracted, and adds n to the exponent.
-inline constexpr uint32_t kRoots[16] = {
-    0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
-    0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
-
-// Entry j is the bits of 2^(j/16), minus (j + 1024) 2^19. Let E be exp(-t) = 2^p. The gradient uses
-// kRoots and gets -ln2 E, because p times that is t E. The forward call uses this table and gets E,
-// because it needs 1 + E, which is then an addition: these loops wait for multiplications, and Zen
-// 4 executes additions in other pipes.
 inline constexpr uint32_t kPowers[16] = {
     0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
     0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
 
-// These two return p, and -t log2(e), rounded to sixteenths in the last bits (kShiftToSixteenth).
+// Returns -t log2(e) rounded to sixteenths, in the last bits.
 template <class V>
-[[gnu::always_inline]] inline V sixteenths(V p) {
-  return p + all_of<V>(kShiftToSixteenth);
-}
-template <class V>
-[[gnu::always_inline]] inline V sixteenths_of_minus(V t) {
+[[gnu::always_inline]] inline V sixteenths(V t) {
   return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
 }
 
-// Multiplies 2^(n + j/16) of a table by (1 + r q), which adds one rounding to that of the root.
-template <class V>
-[[gnu::always_inline]] inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
-  const V root = float_of(pick(table, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
-  return fused(root * r, q, root);
-}
-
-// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for p of that range. The relative
-// error is 2^-23, that of the polynomial is 2^-29.2, and r is exact. The table saves two
+// Returns exp(-t) = 2^(n + j/16) exp(r): the product of n + j/16 and ln2 loses n 2^-29. The
+// polynomial has a relative error of 2^-29.1 for |r| <= 0.0217. The table saves two
 // multiplications, which these loops wait for.
 template <class V>
-[[gnu::always_inline]] inline V scaled_power(V p) {
-  const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
-  const V q = polynomial(r, 0x1.c6ac6ap-5f, 0x1.ebfff4p-3f, 0x1.62e43p-1f);
-  return times_root(kRoots, at, r, q);
-}
-
-// Returns exp(-t) for |t| <= kMostT. p itself is not rounded: only the product of n +
-// j/16 and ln2 loses n 2^-29. The polynomial has a relative error of 2^-29.1 for |r| <= 0.0217.
-template <class V>
 [[gnu::always_inline]] inline V exp_of_minus(V t) {
-  const V at = sixteenths_of_minus(t);
+  const V at = sixteenths(t);
   const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
   const V q = polynomial(r, 0x1.555762p-3f, 0x1.00022p-1f, 1.0f);
-  return times_root(kPowers, at, r, q);
+  const V power = float_of(pick(kPowers, bits_of(at)) + (bits_of(at) << 19));
+  return fused(power * r, q, power);
 }
 
-// Collects whether some p needs exact: its sixteenths then differ from kSixteenths in some bit that
+// Collects whether some t needs exact: its sixteenths then differ from kSixteenths in some bit that
 // is not in kIndexBits.
 class NeedsExact {
  public:
   template <int K>
   [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k)
-      other_ = or_different(other_, bits_of(sixteenths.r[k]), all_words(kSixteenths));
+    for (int k = 0; k < K; ++k) other_ |= bits_of(sixteenths.r[k]) ^ kSixteenths;
   }
-  bool any() const { return !at_most(other_, kIndexBits); }
+  bool any() const { return OPENACLNN_ISA::any(above(other_, kIndexBits)); }
   static bool of(float sixteenths) {
     return ((bits_of(sixteenths) ^ kSixteenths) & ~kIndexBits) != 0;
   }
@@ -92,10 +66,9 @@ class NeedsExact {
 
 // dy σ (1 + t (1 - σ)) = dy (1 + E + t E) / (1 + E)^2
 template <class V>
-[[gnu::always_inline]] inline V swish_gradient(V dy, V p) {
-  const V e = scaled_power(p);  // -ln2 E
-  const V whole = fused(e, all_of<V>(static_cast<float>(-kLog2e)), all_of<V>(1));
-  return dy * (fused(p, e, whole) / (whole * whole));
+[[gnu::always_inline]] inline V swish_gradient(V dy, V t) {
+  const V e = exp_of_minus(t), whole = e + all_of<V>(1);
+  return dy * (fused(t, e, whole) / (whole * whole));
 }
 
 // v σ = v / (1 + E)
@@ -103,6 +76,88 @@ template <class V>
 [[gnu::always_inline]] inline V swish(V v, V t) {
   return v / (all_of<V>(1) + exp_of_minus(t));
 }
+
+// Limits of the factors of u, of 1 and of x̂ within which neither roundings of subnormal numbers nor
+// overflow matter. Zeros never do.
+inline constexpr float kLargest = 0x1.fffffep127f;
+inline constexpr float kMostFactor = 0x1p110f, kLeastFactor = 0x1p-126f, kLeastAlone = 0x1p-100f;
+inline bool is_within(double x, float at_least, float at_most = kMostFactor) {
+  const double size = magnitude(x);
+  return all(size <= static_cast<double>(at_most),
+             (size >= static_cast<double>(at_least)) | (x == 0));
+}
+
+// ---- needs_exact, forward ----
+
+// Two fp32 numbers hold a mean of at least kTinyMean to 48 bits; a mean of 0 they hold exactly. The
+// difference to a mean below kHugeMean does not overflow.
+inline constexpr double kTinyMean = 0x1p-100, kHugeMean = 0x1.fffffep102;
+inline bool needs_exact(double mean) {
+  const double size = magnitude(mean);
+  return !(size < kHugeMean) || (size < kTinyMean && size > 0);
+}
+
+// Up to where fp32 is enough for v, t and their factors.
+struct NormalLimits {
+  double gamma, v;
+
+  explicit NormalLimits(const GroupNormCall& call) {
+    const double s = call.swish ? magnitude(call.scale) : 0, of_gamma = 0x1p127 / s;
+    const double of_v = kMostT / s;
+    gamma = of_gamma < 0x1p127 ? of_gamma : 0x1p127, v = of_v < 0x1p126 ? of_v : 0x1p126;
+  }
+  // For a channel in which no x is further from the mean than `distance`; of_gamma includes rstd.
+  bool needs_exact(double of_gamma, double beta, double distance) const {
+    const double size = magnitude(of_gamma);
+    return !all(size <= gamma, (size >= static_cast<double>(kLeastFactor)) | (size == 0),
+                size * distance + magnitude(beta) <= v);
+  }
+};
+
+// ---- needs_exact, gradient ----
+
+// The Part of the gradient: Σ u and Σ u d; NaN if some t needs exact.
+struct Sums {
+  double u, ud;
+
+  static Sums none() { return {0, 0}; }
+  void add(const Sums& more) { u += more.u, ud += more.ud; }
+};
+static_assert(sizeof(Sums) == kSumsBytes);
+
+// The factors of one row, in fp64.
+struct GradientRow {
+  double rstd, gamma, slope, shift;
+
+  GradientRow(const GroupNormCall& call, double of_rstd, int64_t channel)
+      : rstd(of_rstd), gamma(value_of(call.gamma, channel)) {
+    slope = call.scale * gamma * rstd;
+    shift = call.scale * value_of(call.beta, channel);
+  }
+  double a() const { return rstd * gamma; }
+
+  // Whether fp32 is not enough for its sums or its dx.
+  bool needs_exact(const Sums& sums) const {
+    const auto fits = [](double x) { return magnitude(x) <= static_cast<double>(kLargest); };
+    return !all(fits(slope), fits(shift), is_within(a(), kLeastFactor, kLargest)) ||
+           !(rstd <= kMostRstd) || needs_exact_sums(sums.u, sums.ud);
+  }
+  // Up to here, u d has the digits of u x̂ where x̂ is near 1.
+  static constexpr double kMostRstd = 0x1p20;
+
+  // Sums below 2^-100 have terms that lost digits as subnormal numbers. Those of dy = 0 are 0.
+  static bool needs_exact_sums(double u, double ux) {
+    return !all(is_within(u, 0x1p-100f, 0x1p120f), is_within(ux, 0x1p-100f, 0x1p120f));
+  }
+};
+
+// b and c of a group.
+struct GradientPair {
+  double b, c;
+
+  GradientPair(double rstd, const double* pair) : b(-rstd * pair[0]), c(-rstd * pair[1] * rstd) {}
+  bool needs_exact() const { return !all(is_within(b, kLeastAlone), is_within(c, kLeastFactor)); }
+};
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

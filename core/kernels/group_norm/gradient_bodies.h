@@ -1,17 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first sweep of the gradient: Σ u and Σ u d of rows, where u is dy swish'(v) and d is x -
-// mean. Loops run from memory of one type through registers, so that memory is read all the time.
-// Written as passes over rows of 4 KiB (widen, compute, sum or store), they took 1.4 times as long
-// for the largest shape of benchmarks/bench.py group_norm.
+// The bodies of the gradient. First sweep: Σ u and Σ u d of rows, where u is dy swish'(v) and d is
+// x - mean. Second sweep: dx = rstd (γ u - c1 - x̂ c2) = a u + (b + c d), with the u that the first
+// sweep kept, or from dy. Loops run from memory of one type through registers: as passes over rows
+// of 4 KiB (widen, compute, sum or store) they took 1.4 times as long for 1x128x512x512.
 #pragma once
 
-#include "core/kernels/group_norm/channels_last.h"
-#include "core/kernels/group_norm/needs_exact.h"
+#include "core/kernels/group_norm/loops.h"
+#include "core/kernels/group_norm/swish.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The factors of p = -t log2(e) = d slope + shift and of dx = a u + (b + c d) in registers.
+// Holds Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (numerics.md). Lane l
+// adds the values l, l + 32, …
+struct LaneSums {
+  alignas(64) float u[kLanes], ud[kLanes];
+};
+
+// Holds the same sums in registers, while a loop adds to them.
+class LaneRegisters {
+ public:
+  using Values = Registers<kLaneRegisters>;
+
+  // Adds the next value of each lane.
+  [[gnu::always_inline]] void add(const Values& u, const Values& d) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kLaneRegisters; ++k) u_[k] += u.r[k];
+#pragma GCC unroll 8
+    for (int k = 0; k < kLaneRegisters; ++k) ud_[k] = fused(u.r[k], d.r[k], ud_[k]);
+  }
+
+  void store(LaneSums& sums) const {
+    std::memcpy(sums.u, u_, sizeof sums.u);
+    std::memcpy(sums.ud, ud_, sizeof sums.ud);
+  }
+
+ private:
+  FloatRegister u_[kLaneRegisters] = {}, ud_[kLaneRegisters] = {};
+};
+
+// The sum of 32 lanes in fp64.
+inline double tree(const float* lanes) {
+  constexpr int kWidth = kRegisterBytes / sizeof(double), kRegisters = kLanes / 2 / kWidth;
+  DoubleRegister wide[kRegisters];
+  for (int k = 0; k < kRegisters; ++k) {
+    wide[k] =
+        widened_register(lanes + k * kWidth) + widened_register(lanes + kLanes / 2 + k * kWidth);
+  }
+  return sum_of<kRegisters>(wide);
+}
+
+// The factors of t = d slope + shift and of dx = a u + (b + c d) in registers.
 template <class V>
 struct GradientTerms {
   V mean, slope, shift, a, b, c;
@@ -21,7 +60,7 @@ struct GradientTerms {
     return x - factor<K>(mean);
   }
   template <int K>
-  [[gnu::always_inline]] Registers<K> p(const Registers<K>& d) const {
+  [[gnu::always_inline]] Registers<K> t(const Registers<K>& d) const {
     return fused(d, factor<K>(slope), factor<K>(shift));
   }
   template <int K>
@@ -51,7 +90,7 @@ struct GradientFactors {
   }
 };
 
-// ---- loop over positions ----
+// ---- first sweep, positions ----
 
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is. The last block goes
 // through the same loop, filled up with a dy of 0.
@@ -67,9 +106,9 @@ template <class Type, class Raw = typename Type::Raw>
     for (int64_t i = 0; i < count; i += kBlock) {
       fetch_block<Type>(dy.at + i, kAheadBytes), fetch_block<Type>(x.at + i, kAheadBytes);
       const auto d = terms.d(load_registers<Type>(x.at + i));
-      const auto p = terms.p(d);
-      needs_exact.see(sixteenths(p));
-      const auto u = swish_gradient(load_registers<Type>(dy.at + i), p);
+      const auto t = terms.t(d);
+      needs_exact.see(sixteenths(t));
+      const auto u = swish_gradient(load_registers<Type>(dy.at + i), t);
       if (to != nullptr) store_registers<F32>(to + i, u);
       lanes.add(u, d);
     }
@@ -103,13 +142,13 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// ---- loop over channels ----
+// ---- first sweep, channels ----
 
 struct ChannelLanes {
   alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
 
-// Adds u and u d of a piece to the lanes. Returns false if some p needs exact.
+// Adds u and u d of a piece to the lanes. Returns false if some t needs exact.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool sum_channels(const GradientFactors& of, int64_t channels,
                                                   const StridedRows<const Raw>& dy,
@@ -120,7 +159,7 @@ template <class Type, class Raw = typename Type::Raw>
                               const Registers<K>& in) __attribute__((always_inline)) {
     float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
     const auto terms = of.at<K>(c);
-    const auto d = terms.d(in), of_t = terms.p(d), u = swish_gradient(g, of_t);
+    const auto d = terms.d(in), of_t = terms.t(d), u = swish_gradient(g, of_t);
     needs_exact.see(sixteenths(of_t));
     store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
     store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
@@ -140,6 +179,54 @@ template <class Type, class Raw = typename Type::Raw>
       lane[l] = static_cast<double>(lanes[l][c]) + static_cast<double>(lanes[l + kLanes / 2][c]);
     sums[c] = tree_sum<kLanes / 2>(lane);
   }
+}
+
+// ---- second sweep, positions ----
+
+// Elements of a row. dx is computed from dy or, if u was kept, from u. later_x is what may be
+// fetched meanwhile.
+template <class Type, class Raw = typename Type::Raw>
+struct RowPart {
+  const Raw* dy;
+  const float* u;
+  const Raw *x, *later_x;
+  Raw* dx;
+  int64_t n;
+  bool stream;
+};
+
+template <class Type>
+[[gnu::noinline, gnu::flatten]] void input_gradient_of_positions(const GradientFactors& of,
+                                                                 int64_t r,
+                                                                 const RowPart<Type>& part) {
+  const auto [dy, u, x, later_x, dx, n, stream] = part;
+  const auto terms = of.row(r);
+  if (u == nullptr) {
+    const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
+      const auto d = terms.d(in);
+      return terms.dx(swish_gradient(g, terms.t(d)), d);
+    };
+    store_positions<Type>(dx, n, stream, of_dy, Input<Type>(dy), Input<Type>(x));
+  } else {
+    const auto of_u = [&](const auto& kept, const auto& in)
+                          __attribute__((always_inline)) { return terms.dx(kept, terms.d(in)); };
+    store_positions<Type>(dx, n, stream, of_u, Input<F32>(u), Input<Type>(x, later_x));
+  }
+}
+
+// ---- second sweep, channels ----
+
+template <class Type, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] void input_gradient_of_channels(
+    const GradientFactors& of, int64_t channels, const StridedRows<const Raw>& dy,
+    const StridedRows<const Raw>& x, const StridedRows<Raw>& dx, int64_t positions, bool stream) {
+  const auto make = [&]<int K>(int64_t c, const Registers<K>& g, const Registers<K>& in)
+                        __attribute__((always_inline)) {
+                          const auto terms = of.at<K>(c);
+                          const Registers<K> d = terms.d(in);
+                          return terms.dx(swish_gradient(g, terms.t(d)), d);
+                        };
+  store_channels_last<Type>(dx, channels, positions, stream, make, dy, x);
 }
 
 }  // namespace

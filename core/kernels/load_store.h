@@ -1,23 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of values move between memory, where they are fp32, fp16, bf16 or fp64, and registers or
-// the stack, where they are float, or double for fp64.
+// Values move between memory, where they are fp32, fp16, bf16 or fp64, and registers or arrays,
+// where they are float, or double for fp64.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/register_pack.h"
-#include "core/kernels/tile.h"
+#include "core/kernels/half.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline constexpr int kBlock = 32;  // at least a cache line of the narrowest type
+inline int64_t bytes_of(Element element) {
+  return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;
+}
+inline void* element_at(void* data, Element element, int64_t index) {
+  return static_cast<char*>(data) + index * bytes_of(element);
+}
 
-template <class T = float>
-struct Block {
-  alignas(64) T value[kBlock];
+// The types of elements are structs; those of 16 bits are in half.h.
+struct F32 {
+  static constexpr Element kElement = Element::f32;
+  using Raw = float;
+  static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
+  static float from(Raw raw) { return raw; }
+  static Raw rounded(double x) { return static_cast<float>(x); }
 };
+struct F64 {  // for loops over blocks, not registers
+  static constexpr Element kElement = Element::f64;
+  using Raw = double;
+};
+
+// Calls work(Type{}) with the type of an element that is not double.
+inline auto with_type(Element element, const auto& work) {
+  return element == Element::f32   ? work(F32{})
+         : element == Element::f16 ? work(F16{})
+                                   : work(Bf16{});
+}
+
+// Converts n contiguous values of any element type to the compute type; a DOUBLE input makes that
+// double.
+template <class T>
+inline void widen(T* out, const void* in, Element element, int64_t n) {
+  if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
+  with_type(element, [=]<class Type>(Type) {
+    const auto* const from = static_cast<const typename Type::Raw*>(in);
+    if constexpr (__is_same(T, float) && !__is_same(Type, F32)) {
+      widen<Type>(out, from, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] = Type::from(from[i]);
+    }
+  });
+}
+
+// … and back, rounding once.
+template <class T>
+inline void narrow(void* out, const T* in, Element element, int64_t n) {
+  if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
+  if (element == Element::f64) {
+    for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
+    return;
+  }
+  with_type(element, [=]<class Type>(Type) {
+    auto* const to = static_cast<typename Type::Raw*>(out);
+    if constexpr (__is_same(T, float) && !__is_same(Type, F32)) {
+      narrow<Type>(to, in, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = Type::rounded(in[i]);
+    }
+  });
+}
+
+// ---- registers ----
+
+inline constexpr int kBlock = 32;  // at least a cache line of the narrowest type
 
 inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
 
@@ -35,24 +91,6 @@ inline void fetch_block(const typename Type::Raw* in, int64_t bytes) {
   constexpr int kBytes = kBlock * sizeof(typename Type::Raw);
   for (int k = 0; k < kBytes; k += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(at + k), 0, to == Cache::l1 ? 3 : 2);
-}
-
-template <class Type>
-using BlockOf = Block<typename Type::Computed>;
-
-template <class Type>
-inline BlockOf<Type> load_block(const typename Type::Raw* in) {
-  BlockOf<Type> block;
-  widen(block.value, in, Type::kElement, kBlock);
-  return block;
-}
-
-// Loads the first n > 0 values, and copies of the last one behind them.
-template <class Type>
-inline BlockOf<Type> load_part(const typename Type::Raw* in, int64_t n) {
-  typename Type::Raw filled[kBlock];
-  for (int64_t k = 0; k < kBlock; ++k) filled[k] = in[k < n ? k : n - 1];
-  return load_block<Type>(filled);
 }
 
 // Stores the values of K registers. With `stream`, `out` must begin a cache line.
@@ -77,13 +115,6 @@ template <class Type, int K>
   } else {
     store_by([](auto* to, auto values) { store_register(to, values); });
   }
-}
-
-template <class Type>
-inline void store_part(typename Type::Raw* out, const BlockOf<Type>& block, int64_t n) {
-  typename Type::Raw raw[kBlock];
-  narrow(raw, block.value, Type::kElement, kBlock);
-  std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);
 }
 
 // Calls work(Registers<K>, first, count) for all of n values; count is less than K registers hold
