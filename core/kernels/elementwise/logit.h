@@ -33,7 +33,7 @@ struct logit_exact {
     const double y = value_of(x);
     const bool below = !(eps < 0.5) | (x < eps), above = 1 - x < eps;
     const double clamped = below ? at_eps : above ? 0 - at_eps : y;
-    return (eps < 0) | (x != x) ? y : clamped;
+    return ((eps < 0) | (x != x)) ? y : clamped;
   }
 };
 

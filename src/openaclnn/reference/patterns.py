@@ -174,7 +174,7 @@ def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     yield f"{name} is subnormal", (np.abs(x) < least) & (x != 0)
     yield f"{name} {NEAR_ZERO}", np.abs(x) <= NEAR
     yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
-    yield f"{name} is positive", ~np.signbit(x) & ~np.isnan(x)
+    yield f"{name} is positive or +0", ~np.signbit(x) & ~np.isnan(x)
 
 
 def _out_of_range(result: Array, dtype: str) -> Iterator[tuple[str, Array]]:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from ..reference.patterns import IN_COMMON, TAIL
 from ..reference.precision import NEAR, NEAR_SUMS, SCALARS
 from ..reference.precision import TEXTS as PRECISION
-from .overall import NOTHING, Trait, complete, likely
+from .overall import complete, likely
 from .patterns import EVERY, LAST_BLOCK, NEVER, Part
 from .runner import Result
+from .trait import NOTHING, Trait
 
 SHARE = 0.7  # of the cases with a pattern that must have failed
 FEW = 4  # results fewer than this may share a layout, values or an attribute by chance

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .overall import Trait
 from .patterns import CLOSE
 from .runner import Result
+from .trait import Trait
 
 # Kinds that end a call before its results are compared: what later kinds say of it is not known.
 ENDING = ("crashed", "hung", "outside", "damaged", "status")

@@ -18,10 +18,11 @@ from ..reference.precision import NARROW, NEAR, NEAR_SUMS, ROUNDING, SIGN
 from .explanations import known
 from .finding import Finding, order, stage
 from .grouping import SOME, grouped
-from .overall import NOTHING, Trait, complete, likely
+from .overall import complete, likely
 from .patterns import CLOSE, DIVISIONS, SEVERITIES, ZEROS, Part
 from .remarks import of_outputs, of_rounding, of_unwritten
 from .runner import FAILED, LEFT_OUT, PASSED, Result
+from .trait import NOTHING, Trait
 
 CLEARER = 0.9  # the vagueness of divided findings, as a share of that of all together
 COUNTS = re.compile(r" \([\d,]+ of [\d,]+ such cases\)")

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from ..reference.patterns import EVERY_WRONG, sentence
 from ..reference.precision import TEXTS as PRECISION
+from .attributes import ignored, rare_values, unless
 from .best_pattern import (
     FEW,
     best_pattern,
@@ -24,10 +25,11 @@ from .best_pattern import (
     remainder,
 )
 from .finding import EVERY_OTHER, OTHER, Finding, stage
-from .overall import NOTHING, Trait, counted, ignored, of_most, rare_values
+from .overall import of_most
 from .patterns import EVERY, NEVER, of_case, of_values
 from .remarks import direction, inputs_of, same_cases
 from .runner import FAILED, PASSED, Result
+from .trait import NOTHING, Trait, counted
 
 NEARLY = "in nearly every case"
 HALF = 0.5  # of the results, which a pattern explains
@@ -102,7 +104,9 @@ def grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findin
             alone = all(text in texts[id(r)] for r in failed)
             said = f"only {text}" if alone and text != EVERY else text
             if text == EVERY:
-                trait = counted(NEARLY if passes else EVERY, n - passes, passes, "")
+                trait, without = unless(group, good)
+                group = without or group
+                trait = trait or counted(NEARLY if passes else EVERY, n - passes, passes, "")
             else:
                 more = same_cases(text, group, texts)
                 trait = counted(said, n - passes, passes).said(after=more)

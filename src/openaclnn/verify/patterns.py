@@ -53,8 +53,8 @@ TENSORS = {"null input": "an input", "wrong shape": "the output", "wrong dtype":
 # lose -0: either would hide another mistake.
 FAR, CLOSE = "far off", "off by little"
 SEVERITIES = (FAR, "", CLOSE)  # the second: zeros of the wrong sign
-# Relative errors that are close: twice the rounding of 16 bits; what a chain of FLOAT loses.
-CLOSE_BY = {"BFLOAT16": 2.0**-6, "FLOAT16": 2.0**-9, "FLOAT": 2.0**-13, "DOUBLE": 2.0**-13}
+# Relative errors that are close: twice the rounding of 16 bits; 128 ulp, which FLOAT may lose.
+CLOSE_BY = {"BFLOAT16": 2.0**-6, "FLOAT16": 2.0**-9, "FLOAT": 2.0**-16, "DOUBLE": 2.0**-16}
 CLOSE_TO_ZERO = 2.0**-20  # of the median result: where differences cancel
 
 

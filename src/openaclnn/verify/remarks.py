@@ -11,9 +11,9 @@ from ..reference.patterns import TAIL
 from ..reference.precision import DIRECTIONS, ROUNDING
 from ..reference.precision import TEXTS as PRECISION
 from .best_pattern import SMALL, matching_of, rarest_of_all
-from .overall import Trait, also
 from .patterns import UNWRITTEN
 from .runner import Result
+from .trait import Trait, also
 
 MOST = 0.5
 NEVER_WRITTEN = "never written"

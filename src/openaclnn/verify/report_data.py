@@ -12,9 +12,9 @@ import numpy as np
 from ..reference.comparison import element_data, number
 from ..settings import config
 from .finding import Finding
-from .overall import Trait
 from .report import Report
 from .runner import FAILED, LEFT_OUT, PASSED, Result
+from .trait import Trait
 
 
 def environment() -> dict[str, Any]:
