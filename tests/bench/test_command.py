@@ -234,7 +234,7 @@ def test_a_document_on_standard_output_is_alone(capsys, tmp_path, monkeypatch):
     ("words", "sentence"),
     [
         ([], "an operator must be named, or --compare; see:  openaclnn ops"),
-        (["elo"], "there is no operator elo; did you mean aclnnElu?"),
+        (["elo"], "there is no operator elo; did you mean elu?"),
         (["elu", "--eps", "1"], "elu has no attribute eps; it has alpha, scale, input_scale"),
         (
             ["elu", "--baseline", "cuda"],

@@ -125,7 +125,7 @@ def test_a_broken_promise_is_in_every_document(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--op", "elo"], "there is no operator elo; did you mean aclnnElu?"),
+        (["--op", "elo"], "there is no operator elo; did you mean elu?"),
         (["--json", "-", "--html", "-"], "--json and --html must not both be -"),
         (["--json", "no/x.json"], "--json no/x.json"),
         (["--html", "no/x.html"], "--html no/x.html cannot be written"),

@@ -229,7 +229,7 @@ def test_picture(suffix, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["elo"], "there is no operator elo; did you mean aclnnElu?"),
+        (["elo"], "there is no operator elo; did you mean elu?"),
         (["matmul"], "aclnnMatmul is computed by ATen, but this command takes openaclnn's own"),
         (["elu", "--eps", "1"], "elu has no attribute eps; it has alpha, scale, input_scale"),
         (["elu", "--out", "x.pdf"], "--out must be a .png or .svg file, but is x.pdf"),

@@ -118,7 +118,7 @@ SOURCE = str(Path(__file__).with_name("softmax.c"))
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
         ([f"python:{SOURCE}:no"], f"python:{SOURCE}:no cannot be loaded: a Python file must end"),
         ([f"python:{__file__}:no"], f"python:{__file__}:no cannot be loaded: no function no; "),
-        (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
+        (["--op", "elo"], "no operator 'elo'; did you mean elu"),
         (["--op", "matmull"], "no operator 'matmull'; did you mean aclnnMatmul, which ATen"),
         (["--op", "gelu"], "no operator 'gelu'; did you mean aclnnGelu, which ATen computes?"),
         ([f"library:{SOURCE}"], f"library:{SOURCE} is a source file; compile it first: "),

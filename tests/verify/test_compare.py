@@ -253,7 +253,7 @@ GN = "group_norm_swish"
         ((X, GN, *NORMED[:2], 2), {}, TypeError, "compare: .*; beta must be an array or a tensor, "
          "but is the number 2: is beta missing?"),
         ((X, GN, X), {}, TypeError, "compare: .*, but gamma and beta and num_groups are missing"),
-        ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
+        ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean elu"),
         ((X, "elu", None), {}, TypeError, "x must be an array or a tensor, but got None"),
         ((None, "elu", X), {}, TypeError, "out must be an array or a tensor, but got None"),
         (("elu", X), {}, TypeError, "compare takes the results before the name: compare"),

@@ -25,9 +25,9 @@ from tests.verify.kernels_of_the_page import (
 from openaclnn.commands.cli import main
 from openaclnn.rows.catalogue import find_operator
 from openaclnn.rows.table import ANY
+from openaclnn.verify.attributes import _named
 from openaclnn.verify.cases import SCHEMA
 from openaclnn.verify.generate import generate
-from openaclnn.verify.overall import _named
 
 pytestmark = pytest.mark.programs
 # Text of the kernel, what stands there instead, kind of the finding, its cause.

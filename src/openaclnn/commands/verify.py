@@ -62,7 +62,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
     add("--dtype", action="append", metavar="DTYPE", help="only tensors of it; may be repeated")
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
-    add("--only", action="append", metavar="ID", help="only this case; may be repeated")
+    add("--only", action="append", metavar="ID", help="only this case, and show what is printed")
     add("--cases", metavar="FILE.json", help="cases of a file instead of those that it makes")
     add("--list", action="store_true", help="print the cases as such a file and run none")
     add("--exhaustive", action="store_true", help="every input of operators of one input instead")
@@ -87,6 +87,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     try:
         if arguments.state and not arguments.exhaustive:
             raise ValueError("--state must come with --exhaustive")
+        arguments.op = arguments.op or _named_by_functions(arguments)
         rows = _rows(arguments)
         cases = _cases(arguments, rows)
         if arguments.list:
@@ -186,6 +187,9 @@ def _verify(
             results = runner.run(cases, on_case)
     finally:
         shown.close()
+    for provider in providers if arguments.only else ():
+        if text := getattr(provider, "output", str)():
+            print(f"{provider.name} printed:\n{text}", file=sys.stderr)
     names = [provider.name for provider in providers]
     took = time.monotonic() - start
     report = Report(results, names, standard, _again(arguments), arguments.seed, took)
@@ -200,6 +204,13 @@ def _verify(
     if not report.compared:
         return WRONG_USE
     return 1 if report.failed else 0
+
+
+def _named_by_functions(arguments: argparse.Namespace) -> list[str] | None:
+    """The operators whose names Python functions have, if nothing else is judged."""
+    names = [word.rpartition(":")[2] for word in arguments.providers]
+    every = all(word.startswith("python:") for word in arguments.providers)
+    return names if names and every and all(map(find_operator, names)) else None
 
 
 def _rows(arguments: argparse.Namespace) -> list[Row]:

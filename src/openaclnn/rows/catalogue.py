@@ -159,9 +159,10 @@ def find_operator(name: str) -> Op | None:
 
 
 def nearest(name: str) -> str | None:
-    """The C name of the operator that was probably meant."""
+    """The operator that was probably meant, by its C name if `name` looks like one."""
+    in_c = name.lower().startswith("aclnn") or not name.islower()
     known = {
-        spelling.lower().removeprefix("aclnn"): op.name
+        spelling.lower().removeprefix("aclnn"): op.name if in_c else op.python
         for op in OPS
         for spelling in (op.name, op.python)
     }

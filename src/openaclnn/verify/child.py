@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -173,6 +174,20 @@ class Child:
         self._child = None
         for end in (self._sink, self._source, self._errors):
             end.close()
+
+    def output(self) -> str:
+        """Ends the child as it would end by itself, which writes its buffers, and what it wrote."""
+        if self._child is None:
+            return ""
+        self._sink.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(self._timeout)
+        self._child.kill()
+        self._child.wait()
+        self._errors.seek(0)
+        text: str = self._errors.read().decode(errors="replace").strip()
+        self._forget()
+        return text
 
     def close(self) -> None:
         if self._child is not None:

@@ -92,5 +92,9 @@ class LibraryProvider:
             return Outcome(None, "status", text)
         return request.refusal(answer) if due else request.outcome(answer, parts)
 
+    def output(self) -> str:
+        """Ends the child; what it wrote."""
+        return self._child.output()
+
     def close(self) -> None:
         self._child.close()

@@ -11,6 +11,7 @@ python:FILE:NAME    a Python function, in a child process
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,6 +26,7 @@ from .torch_compiled import CompiledProvider
 from .torch_provider import TorchProvider
 
 LEVELS = ("v2", "v3", "v4")
+KINDS = ("openaclnn", "torch", "library", "python")
 
 
 def levels() -> list[str]:
@@ -60,7 +62,10 @@ def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
 
 
 def _meant(word: str) -> str:
-    """The provider whose first word was forgotten."""
+    """The provider whose first word was misspelt or forgotten."""
+    kind, _, rest = word.partition(":")
+    if near := difflib.get_close_matches(kind, KINDS, 1):
+        return f"; did you mean {near[0]}{f':{rest}' if rest else ''}?"
     if ".py:" in word or word.endswith(".py"):
         return f"; did you mean python:{word if ':' in word else f'{word}:FUNCTION'}?"
     return f"; did you mean library:{word}?" if ".so" in Path(word).suffixes else ""

@@ -184,5 +184,9 @@ class PythonProvider:
         }
         return request.message
 
+    def output(self) -> str:
+        """Ends the child; what it wrote."""
+        return self._child.output()
+
     def close(self) -> None:
         self._child.close()

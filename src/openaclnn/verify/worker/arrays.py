@@ -138,6 +138,8 @@ class Function:
                  if f.filename == self._file]  # fmt: skip
         where = f" in line {lines[-1]} of {Path(self._file).name}" if lines else ""
         text = " ".join(str(error).split())[:SHOWN]
+        if isinstance(error, AttributeError | TypeError) and self.kind != "numpy":
+            text += f"; arguments are arrays of {self.kind}, because the file imports it"
         return f"the function raised {type(error).__name__}{where}: {text}"
 
 
@@ -160,6 +162,10 @@ def call(function: Function, message: dict[str, Any], memories: list[Memory]) ->
         if not message["writes"]:
             raise Wrong("wrong", f"the function must return {' and '.join(due)}, but returned None")
         return
+    if isinstance(returned, int):  # the status of a C function
+        how = "None after writing them" if message["writes"] else "arrays"
+        text = f"the function must return {' and '.join(due)}: {how}, but returned {returned}"
+        raise Wrong("wrong", text)
     several = isinstance(returned, tuple) or (isinstance(returned, list) and len(due) > 1)
     found = list(returned) if several else [returned]
     if len(found) != len(due):
