@@ -264,11 +264,8 @@ def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
 
         made = of_aten(rows, dtypes, product, arguments.seed)
     elif arguments.cases:
-        made = [
-            case
-            for case in read(arguments.cases, arguments.seed)
-            if case.op in ops and case.dtype in dtypes
-        ]
+        given = read(arguments.cases, arguments.seed)
+        made = [case for case in given if case.op in ops and case.dtype in dtypes]
     else:
         made = generate(ops, dtypes, product, arguments.seed)
     if arguments.exhaustive:
