@@ -26,6 +26,7 @@ class Finding:
     results: tuple[Result, ...]
     trait: Trait
     clear: tuple[Result, ...] = ()  # those that have no other wrong elements, if any
+    part: str = ""  # of the elements, where they are divided: a word of DIVISIONS or SEVERITIES
 
     @property
     def cause(self) -> str:
@@ -75,5 +76,5 @@ def order(found: Finding) -> tuple[int, bool, bool, int]:
     kind = found.kind
     first = FIRST.index(kind) if kind in FIRST else len(FIRST)
     rest = EVERY_OTHER in found.cause or OTHER in found.cause
-    small = found.cause.startswith(CLOSE)
+    small = found.part == CLOSE
     return first, small, rest, -len(found.results)

@@ -86,7 +86,7 @@ def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Find
     if is_clear or not _is_rounding([r.severities[-1] for r in failed if r.severities]):
         return together
     found = _divided(failed, compared, SEVERITIES, lambda r: r.severities, _by_values)
-    small = [f for f in found if f.cause.startswith(CLOSE)]
+    small = [f for f in found if f.part == CLOSE]
     if len(small) == len(found):
         return together
     large = [f for f in found if f not in small]
@@ -108,7 +108,7 @@ def _is_rounding(parts: Sequence[Part]) -> bool:
 def _merged(found: Sequence[Finding]) -> Finding:
     results = {r.case.id: r for f in found for r in f.results}
     clear = [r for f in found for r in f.clear]
-    return Finding(tuple(results.values()), Trait(f"{CLOSE}{ROUNDING}"), tuple(clear))
+    return Finding(tuple(results.values()), Trait(f"{CLOSE}{ROUNDING}"), tuple(clear), CLOSE)
 
 
 def _by_values(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -174,7 +174,7 @@ def _divided(
             clear = tuple(r for r in shown if r.case.id not in both)
             text = ", ".join(filter(None, (name, group.cause)))
             trait = replace(group.trait, text=text)
-            found.append(Finding(group.results, trait, clear))
+            found.append(Finding(group.results, trait, clear, name))
     return found
 
 
