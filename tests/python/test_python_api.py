@@ -125,7 +125,9 @@ def test_misspelt_calls():
 
     known = ", ".join(op.name for op in OPS)
     refused(ValueError, f"no operator 'frobnicate'; there are {known}", "frobnicate")
-    for near in ("aclnnLeakyRelux", "LeakyRelu", "leakyrelu"):
+    python = "no operator 'leakyrelu'; did you mean leaky_relu?"
+    refused(ValueError, python, "leakyrelu")
+    for near in ("aclnnLeakyRelux", "LeakyRelu"):
         refused(ValueError, f"no operator {near!r}; did you mean aclnnLeakyRelu?", near)
     refused(TypeError, "plan: name must be a string, but got []", [])
     refused(TypeError, "plan: name must be a string, but got an array", X)
