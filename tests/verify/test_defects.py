@@ -147,5 +147,5 @@ def test_no_table_where_no_defect_explains_anything(capsys):
     pytest.importorskip("torch")
     assert main(["verify", "torch", "--op", "hardshrink", "--dtype", "fp32", "--seed", "1"]) == 1
     shown = capsys.readouterr().out
-    assert "known defects explain 0 of 2 findings" in shown
+    assert "known defects explain 0 of 2 failed cases" in shown
     assert "explains alone" not in shown

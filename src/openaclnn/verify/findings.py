@@ -66,7 +66,8 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     found.sort(key=order)
     for i, f in enumerate(found):
         more = of_unwritten(f.cause, f.results) + of_outputs(f.results)
-        found[i] = replace(f, trait=f.trait.said(after=more))
+        after = more if f.cause else more.removeprefix("; ")
+        found[i] = replace(f, trait=f.trait.said(after=after))
     return found
 
 

@@ -194,7 +194,7 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
         alone = sum(len(r.causes) == 1 and not r.unexplained for r in own)
         rows.append([f"  {d.number}", d.title, f"{len(own):,}", f"{alone:,}"])
     full = sum(bool(r.causes) and not r.unexplained for r in failed)
-    head = f"{provider}: known defects explain {full:,} of {len(failed):,} findings"
+    head = f"{provider}: known defects explain {full:,} of {len(failed):,} failed cases"
     if not rows:
         return ["", paint(head, "bold")]
     table = columns([["  ", "defect", "seen in", "explains alone"], *rows], "rlrr")
