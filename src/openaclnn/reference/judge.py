@@ -133,6 +133,12 @@ class Output:
         return np.asarray(ulp_error(self.got, due, self.unit))
 
     @cached_property
+    def other_zeros(self) -> Array:
+        """Where the result is a zero of the wrong sign."""
+        got, near = wide(self.got), wide(self.nearest)
+        return np.asarray((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near)))
+
+    @cached_property
     def special(self) -> dict[str, Array]:
         """Where special values differ, by kind of difference."""
         got, due = wide(self.got), self.expected

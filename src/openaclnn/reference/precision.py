@@ -54,7 +54,7 @@ def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
         and bool((unrounded[wrong] <= promised).all())
     ):
         yield SCALARS, False
-    if bool(((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near))).all()):
+    if bool(output.other_zeros[wrong].all()):
         yield SIGN, False
     less, more = (np.abs(got) < np.abs(exact)), (np.abs(got) > np.abs(exact))
     yield from ((way, True) for way, are in zip(DIRECTIONS, (less, more), strict=True) if are.all())

@@ -81,7 +81,7 @@ def of_elements(
 ) -> tuple[Part, tuple[Part, ...]]:
     """What holds for every wrong element, in all and for each of SEVERITIES; `worst` describes
     one."""
-    zero, close = wrong & _is_sign_of_zero(output), wrong & _is_close(output)
+    zero, close = wrong & output.other_zeros, wrong & _is_close(output)
     split = [wrong & ~zero & ~close, zero, close]
     kinds = [kind for kind in split if kind.any()]
     # Beside what is far off, the others count as right; nothing is known of them the other way.
@@ -115,17 +115,12 @@ def _selections(case: Case, output: Output, wrong: Array, among: Array | None) -
     return found
 
 
-def _is_sign_of_zero(output: Output) -> Array:
-    got, near = wide(output.got), wide(output.nearest)
-    return np.asarray((got == 0) & (near == 0) & (np.signbit(got) != np.signbit(near)))
-
-
 def _is_close(output: Output) -> Array:
     """Off by what rounded intermediate results make, roughly."""
     due, near, got = (wide(x) for x in (output.expected, output.nearest, output.got))
     if output.dtype not in CLOSE_BY:
         return np.zeros(got.shape, bool)
-    known = np.isfinite(near) & np.isfinite(got) & ~_is_sign_of_zero(output)
+    known = np.isfinite(near) & np.isfinite(got) & ~output.other_zeros
     sizes = np.abs(due if output.terms is None else wide(output.terms))
     usual = sizes[known & (sizes != 0)]
     least = CLOSE_TO_ZERO * float(np.median(usual)) if usual.size else 0.0
