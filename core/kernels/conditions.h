@@ -115,11 +115,6 @@ inline WordRegister pick(const uint32_t (&table)[16], WordRegister index) {
   return found;
 #endif
 }
-template <int K>
-[[gnu::always_inline]] inline RegisterPack<WordRegister, K> pick(
-    const uint32_t (&table)[16], const RegisterPack<WordRegister, K>& x) {
-  return map<WordRegister, K>([&](int k) { return pick(table, x.r[k]); });
-}
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

@@ -41,7 +41,7 @@ inline auto with_type(Element element, const auto& work) {
 // Converts n contiguous values of any element type to the compute type; a DOUBLE input makes that
 // double.
 template <class T>
-inline void widen(T* out, const void* in, Element element, int64_t n) {
+[[gnu::noinline, gnu::flatten]] void widen(T* out, const void* in, Element element, int64_t n) {
   if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
   with_type(element, [=]<class Type>(Type) {
     const auto* const from = static_cast<const typename Type::Raw*>(in);
@@ -55,7 +55,7 @@ inline void widen(T* out, const void* in, Element element, int64_t n) {
 
 // … and back, rounding once.
 template <class T>
-inline void narrow(void* out, const T* in, Element element, int64_t n) {
+[[gnu::noinline, gnu::flatten]] void narrow(void* out, const T* in, Element element, int64_t n) {
   if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
   if (element == Element::f64) {
     for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
@@ -80,7 +80,7 @@ inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
 // The values of K registers, or of a block.
 template <class Type, int K = kBlockRegisters>
 [[gnu::always_inline]] inline Registers<K> load_registers(const typename Type::Raw* in) {
-  return map<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
+  return map<K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }
 
 // Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2.
@@ -117,17 +117,14 @@ template <class Type, int K>
   }
 }
 
-// Calls work(Registers<K>, first, count) for all of n values; count is less than K registers hold
-// only in the last call. K registers are `unroll` registers, and at least a block.
-template <int unroll = kUnroll, class Work>
-[[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
-  constexpr int kMost = kBlockRegisters > unroll ? kBlockRegisters : unroll;
-  constexpr int64_t kMany = kMost * kRegisterFloats;
+// Calls work(Registers<K>, first, count) for all of n values: for kUnroll registers at a time, then
+// for a block, then for one, of which the last may have fewer values.
+[[gnu::always_inline]] inline void for_registers(int64_t n, const auto& work) {
+  constexpr int kMost = kBlockRegisters > kUnroll ? kBlockRegisters : kUnroll;
   int64_t i = 0;
-  for (; i + kMany <= n; i += kMany) work(Registers<kMost>{}, i, kMany);
-  if constexpr (kBlockRegisters < kMost) {
-    for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
-  }
+  for (; i + kMost * kRegisterFloats <= n; i += kMost * kRegisterFloats)
+    work(Registers<kMost>{}, i, kMost * kRegisterFloats);
+  for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
   for (; i < n; i += kRegisterFloats)
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }

@@ -85,12 +85,9 @@ inline V exp2_half(V f) {
                     0x1.62e432p-1f, 1.0f);
 }
 
-// ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
-// stay within the range of double ----
+// ---- double, for `exact` formulas: a few ulp. (GCC vectorises fused products, but for v2) ----
 
 inline constexpr double kLog2e = 0x1.71547652b82fep0;
-
-// ---- double, for `exact` formulas: a few ulp. (GCC vectorises fused products, but for v2) ----
 
 // exp(t) = (1 + m) first second, for |t| <= 1400. Both are powers of two within the range, which
 // their product may leave. m is expm1(t) where |t| <= 0.346.
@@ -137,32 +134,6 @@ inline double log_ratio(double a, double b, double difference) {
                               2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
   const double rest = fused(f * s, p, n * 0x1.ef35793c7673p-45);
   return fused(n, 0x1.62e42fefa38p-1, f + f + rest);  // ln2; the product is exact
-}
-
-// ---- double, with 2^-60 to spare ----
-
-// exp(high + low) = 2^n (1 + r + half_square + q), |high| <= 2^12, relative error of r + … 2^-61:
-// r is exact, half_square is r^2 / 2 rounded, and q contains the error of that rounding.
-struct ExpF64 {
-  double n, r, half_square, q;
-};
-
-inline ExpF64 exp_exact(double high, double low) {
-  const double n = fused(high, kLog2e, kShiftF64) - kShiftF64;
-  const double r = fused(n, -0x1.62e42fefa39efp-1, high);  // exact
-  const double c = fused(n, -0x1.abc9e3b39803fp-56, low);
-  const double p = polynomial(r, 0x1.1f96509506ba1p-29, 0x1.af60319548853p-26,
-                              0x1.27e4c5089940ep-22, 0x1.71ddf78ff6ed7p-19, 0x1.a01a01b0fd7c0p-16,
-                              0x1.a01a01b02b767p-13, 0x1.6c16c16c14370p-10, 0x1.111111110f612p-7,
-                              0x1.555555555555ap-5, 0x1.5555555555559p-3);
-  const double square = r * r, half = 0.5 * square;
-  const double tail = fused(square * r, p, fused(0.5, fused(r, r, -square), c));
-  return {n, r, half, fused(c, r + (half + tail), tail)};
-}
-
-// 2^n for integers |n| <= 1022
-inline double power_of_2_exact(double n) {
-  return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
 }
 
 }  // namespace

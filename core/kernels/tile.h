@@ -152,8 +152,9 @@ inline void move(Raw* to, Steps out, const Raw* from, Steps in, int64_t rows, in
   }
 }
 
-inline void move(void* to, Steps out, const void* from, Steps in, int64_t rows, int64_t columns,
-                 Element element) {
+// Not inlined: tiles of all kinds move with it.
+[[gnu::noinline, gnu::flatten]] inline void move(void* to, Steps out, const void* from, Steps in,
+                                                 int64_t rows, int64_t columns, Element element) {
   const auto as = [&]<class Raw>(Raw) {
     move(static_cast<Raw*>(to), out, static_cast<const Raw*>(from), in, rows, columns);
   };

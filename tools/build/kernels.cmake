@@ -41,11 +41,6 @@ else()
   set(LEVELS native)
 endif()
 file(GLOB KERNELS CONFIGURE_DEPENDS core/kernels/*/*.cpp)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT LEVELS STREQUAL native)
-  # Group norm mixes registers itself and fills them.
-  set_source_files_properties(core/kernels/group_norm/group_norm.cpp
-                              PROPERTIES COMPILE_OPTIONS -fno-schedule-insns)
-endif()
 foreach(level ${LEVELS})
   add_library(kernels_${level} OBJECT ${KERNELS})
   add_dependencies(kernels_${level} generate)

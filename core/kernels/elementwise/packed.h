@@ -63,7 +63,7 @@ template <class Type, class F, class... In>
     for (int64_t k = 0; stream && k < count; k += kBlock) fetch_sources<Type>(i + k, in...);
     Lanes needs = {};
     const auto compute = [&](const auto&... x) {
-      return map<FloatRegister, K>([&](int k) {
+      return map<K>([&](int k) {
         needs |= needs_exact(f, x.r[k]...);
         return always_right ? canonical(f.fast(x.r[k]...)) : f.fast(x.r[k]...);
       });

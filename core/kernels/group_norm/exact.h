@@ -45,16 +45,13 @@ class ExactSum {
 
 inline double number_of(Pair x) { return x.high + x.low; }
 
-// σ(t) and 1 - σ(t). From |t| = 700 on the smaller of the two is below 2^-1009 and counts as 0.
+// σ(t) and 1 - σ(t), the smaller of which is at least exp(-1400), which is 0.
 struct Logistic {
   double value, rest;
 };
 inline Logistic logistic(double t) {
-  const double size = magnitude(t);
-  const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
-  const double e =
-      size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
-  const double larger = 1 / (1 + e);
+  const Exponential power = exponential(clamped(-magnitude(t), -1400, 0).value);
+  const double e = (1 + power.m) * power.first * power.second, larger = 1 / (1 + e);
   return {(t > 0 ? 1 : e) * larger, (t > 0 ? e : 1) * larger};
 }
 

@@ -19,21 +19,12 @@ inline float low_part(double mean, float high) {
 
 // The factors of v = (x - high - low) gamma + beta and of t = (x - high - low) slope + shift = s v
 // in registers: gamma includes rstd, and slope and shift include s.
-template <class V>
 struct Normal {
-  V high, low, gamma, beta, slope, shift;
+  FloatRegister high, low, gamma, beta, slope, shift;
 
-  template <int K>
-  [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
-    return fused(d(x), factor<K>(gamma), factor<K>(beta));
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> swish_of(const Registers<K>& x) const {
-    return swish(value(x), fused(d(x), factor<K>(slope), factor<K>(shift)));
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
-    return (x - factor<K>(high)) - factor<K>(low);
+  FloatRegister value(FloatRegister x) const { return fused((x - high) - low, gamma, beta); }
+  FloatRegister swish_of(FloatRegister x) const {
+    return swish(value(x), fused((x - high) - low, slope, shift));
   }
 };
 
@@ -62,13 +53,13 @@ struct NormalFactors {
       high[c] = low[c] = gamma[c] = beta[c] = slope[c] = shift[c] = 0;
   }
 
-  Normal<FloatRegister> row(int64_t r) const {
-    const auto all = [](float x) { return all_of<FloatRegister>(x); };
-    return {all(high[r]), all(low[r]), all(gamma[r]), all(beta[r]), all(slope[r]), all(shift[r])};
+  // Those of a row, the same in all lanes, or of the channels from c on.
+  Normal row(int64_t r) const {
+    const auto all = [=](const float* of) { return all_of<FloatRegister>(of[r]); };
+    return {all(high), all(low), all(gamma), all(beta), all(slope), all(shift)};
   }
-  template <int K>
-  [[gnu::always_inline]] Normal<Registers<K>> at(int64_t c) const {
-    const auto some = [=](const float* values) { return load_registers<F32, K>(values + c); };
+  Normal at(int64_t c) const {
+    const auto some = [=](const float* of) { return load_register<FloatRegister>(of + c); };
     return {some(high), some(low), some(gamma), some(beta), some(slope), some(shift)};
   }
 };
@@ -80,14 +71,12 @@ template <class Type, int64_t N, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void normalise_positions(const NormalFactors<N>& of, int64_t r,
                                                          bool activate, const Raw* x, Raw* y,
                                                          int64_t n, bool stream) {
-  const Normal<FloatRegister> row = of.row(r);
-  const auto store = [&](const auto& make) __attribute__((always_inline)) {
-    store_positions<Type>(y, n, stream, make, Input<Type>(x));
-  };
-  if (!activate) {
-    store([&](const auto& in) __attribute__((always_inline)) { return row.value(in); });
+  const Normal row = of.row(r);
+  const Input<Type> in(x);
+  if (activate) {
+    store_positions<Type>(y, n, stream, [&](FloatRegister v) { return row.swish_of(v); }, in);
   } else {
-    store([&](const auto& in) __attribute__((always_inline)) { return row.swish_of(in); });
+    store_positions<Type>(y, n, stream, [&](FloatRegister v) { return row.value(v); }, in);
   }
 }
 
@@ -99,8 +88,8 @@ template <class Type, From from = From::memory, int64_t N, class Raw = typename 
                                                         const StridedRows<const Raw>& x,
                                                         const StridedRows<Raw>& y,
                                                         int64_t positions, bool stream) {
-  const auto make = [&]<int K>(int64_t c, const Registers<K>& in) __attribute__((always_inline)) {
-    return activate ? of.template at<K>(c).swish_of(in) : of.template at<K>(c).value(in);
+  const auto make = [&](int64_t c, FloatRegister in) __attribute__((always_inline)) {
+    return activate ? of.at(c).swish_of(in) : of.at(c).value(in);
   };
   store_channels_last<Type, from>(y, channels, positions, stream, make, x);
 }

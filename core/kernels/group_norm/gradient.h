@@ -114,9 +114,9 @@ class GradientRows : public GradientSweeps {
     const auto dx = memory_.target(call_.out, at, dx_);
     for (int64_t r = at.rows - 1; r >= 0; --r) {
       for_parts(dx[r], at.columns, dx.non_temporal, [&](int64_t i, int64_t n, bool stream) {
-        const RowPart<Stored> part{from.at(r, i), u.at(r, i), x.at(r, i), later_x.at(r, i),
-                                   dx.at(r, i),   n,          stream};
-        input_gradient_of_positions<Stored>(of_, row + r, part);
+        const Input<Stored> in(x.at(r, i), later_x.at(r, i));
+        input_gradient_of_positions(of_.row(row + r), from.at(r, i), u.at(r, i), in, dx.at(r, i), n,
+                                    stream);
       });
     }
     memory_.store(call_.out, at, dx);

@@ -11,37 +11,22 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (numerics.md). Lane l
-// adds the values l, l + 32, …
+// Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (numerics.md). Lane l, counted over
+// the registers, adds the values l, l + 32, …
 struct LaneSums {
-  alignas(64) float u[kLanes], ud[kLanes];
-};
+  FloatRegister u[kLaneRegisters], ud[kLaneRegisters];
 
-// Holds the same sums in registers, while a loop adds to them.
-class LaneRegisters {
- public:
-  using Values = Registers<kLaneRegisters>;
-
-  // Adds the next value of each lane.
-  [[gnu::always_inline]] void add(const Values& u, const Values& d) {
-#pragma GCC unroll 8
-    for (int k = 0; k < kLaneRegisters; ++k) u_[k] += u.r[k];
-#pragma GCC unroll 8
-    for (int k = 0; k < kLaneRegisters; ++k) ud_[k] = fused(u.r[k], d.r[k], ud_[k]);
+  // Adds the next values of register k.
+  void add(int k, FloatRegister of_u, FloatRegister d) {
+    u[k] += of_u;
+    ud[k] = fused(of_u, d, ud[k]);
   }
-
-  void store(LaneSums& sums) const {
-    std::memcpy(sums.u, u_, sizeof sums.u);
-    std::memcpy(sums.ud, ud_, sizeof sums.ud);
-  }
-
- private:
-  FloatRegister u_[kLaneRegisters] = {}, ud_[kLaneRegisters] = {};
 };
 
 // The sum of 32 lanes in fp64.
-inline double tree(const float* lanes) {
+inline double tree(const FloatRegister* registers) {
   constexpr int kWidth = kRegisterBytes / sizeof(double), kRegisters = kLanes / 2 / kWidth;
+  const float* const lanes = reinterpret_cast<const float*>(registers);
   DoubleRegister wide[kRegisters];
   for (int k = 0; k < kRegisters; ++k) {
     wide[k] =
@@ -51,21 +36,14 @@ inline double tree(const float* lanes) {
 }
 
 // The factors of t = d slope + shift and of dx = a u + (b + c d) in registers.
-template <class V>
 struct GradientTerms {
-  V mean, slope, shift, a, b, c;
+  FloatRegister mean, slope, shift, a, b, c;
 
-  template <int K>
-  [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
-    return x - factor<K>(mean);
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> t(const Registers<K>& d) const {
-    return fused(d, factor<K>(slope), factor<K>(shift));
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> dx(const Registers<K>& u, const Registers<K>& d) const {
-    return fused(factor<K>(a), u, fused(factor<K>(c), d, factor<K>(b)));
+  FloatRegister d(FloatRegister x) const { return x - mean; }
+  FloatRegister t(FloatRegister d) const { return fused(d, slope, shift); }
+  FloatRegister dx(FloatRegister u, FloatRegister d) const { return fused(a, u, fused(c, d, b)); }
+  FloatRegister dx_from_dy(FloatRegister dy, FloatRegister x) const {
+    return dx(swish_gradient(dy, t(d(x))), d(x));
   }
 };
 
@@ -79,13 +57,13 @@ struct GradientFactors {
     for (int64_t r = count; r < round_up(count, kBlock); ++r)
       mean[r] = slope[r] = shift[r] = a[r] = b[r] = c[r] = 0;
   }
-  GradientTerms<FloatRegister> row(int64_t r) const {
-    const auto all = [](float x) { return all_of<FloatRegister>(x); };
-    return {all(mean[r]), all(slope[r]), all(shift[r]), all(a[r]), all(b[r]), all(c[r])};
+  // Those of a row, the same in all lanes, or of the channels from r on.
+  GradientTerms row(int64_t r) const {
+    const auto all = [=](const float* of) { return all_of<FloatRegister>(of[r]); };
+    return {all(mean), all(slope), all(shift), all(a), all(b), all(c)};
   }
-  template <int K>
-  [[gnu::always_inline]] GradientTerms<Registers<K>> at(int64_t r) const {
-    const auto some = [=](const float* values) { return load_registers<F32, K>(values + r); };
+  GradientTerms at(int64_t r) const {
+    const auto some = [=](const float* of) { return load_register<FloatRegister>(of + r); };
     return {some(mean), some(slope), some(shift), some(a), some(b), some(c)};
   }
 };
@@ -95,8 +73,8 @@ struct GradientFactors {
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is. The last block goes
 // through the same loop, filled up with a dy of 0.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void add_row_terms(const GradientTerms<FloatRegister>& terms,
-                                                 NeedsExact& needs_exact, LaneRegisters& lanes,
+[[gnu::always_inline]] inline void add_row_terms(const GradientTerms& terms,
+                                                 NeedsExact& needs_exact, LaneSums& lanes,
                                                  Input<Type> dy, Input<Type> x, float* keep,
                                                  int64_t n) {
   float last_u[kBlock];
@@ -105,12 +83,15 @@ template <class Type, class Raw = typename Type::Raw>
   for (int64_t count = whole;; count = kBlock) {
     for (int64_t i = 0; i < count; i += kBlock) {
       fetch_block<Type>(dy.at + i, kAheadBytes), fetch_block<Type>(x.at + i, kAheadBytes);
-      const auto d = terms.d(load_registers<Type>(x.at + i));
-      const auto t = terms.t(d);
-      needs_exact.see(sixteenths(t));
-      const auto u = swish_gradient(load_registers<Type>(dy.at + i), t);
+      const auto u = map<kLaneRegisters>([&](int k) {
+        const FloatRegister d = terms.d(Type::load(x.at + i + k * kRegisterFloats));
+        const FloatRegister t = terms.t(d);
+        needs_exact.see(sixteenths(t));
+        const FloatRegister u = swish_gradient(Type::load(dy.at + i + k * kRegisterFloats), t);
+        lanes.add(k, u, d);
+        return u;
+      });
       if (to != nullptr) store_registers<F32>(to + i, u);
-      lanes.add(u, d);
     }
     if (rest == 0 || x.at == x.last) break;
     dy.take_last(whole, rest), x.take_last(whole, rest);
@@ -132,13 +113,13 @@ template <class Type, class Raw = typename Type::Raw>
     const auto terms = of.row(r + i);
     NeedsExact needs_exact;
     for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
-      LaneRegisters lanes;
+      LaneSums lanes = {};
       add_row_terms<Type>(terms, needs_exact, lanes, Input<Type>(dy.at(i, first)),
                           Input<Type>(x.at(i, first)), keep.at(i, first),
                           smaller(kPiece, n - first));
-      lanes.store(*pieces);
+      *pieces = lanes;
     }
-    if (needs_exact.any()) pieces[-1].u[0] = __builtin_nanf("");
+    if (needs_exact.any()) pieces[-1].u[0] = all_of<FloatRegister>(__builtin_nanf(""));
   }
 }
 
@@ -157,12 +138,15 @@ template <class Type, class Raw = typename Type::Raw>
   NeedsExact needs_exact;
   const auto add = [&]<int K>(int64_t p, int64_t c, int64_t, const Registers<K>& g,
                               const Registers<K>& in) __attribute__((always_inline)) {
-    float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
-    const auto terms = of.at<K>(c);
-    const auto d = terms.d(in), of_t = terms.t(d), u = swish_gradient(g, of_t);
-    needs_exact.see(sixteenths(of_t));
-    store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
-    store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k, c += kRegisterFloats) {
+      float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
+      const GradientTerms terms = of.at(c);
+      const FloatRegister d = terms.d(in.r[k]), t = terms.t(d), u = swish_gradient(g.r[k], t);
+      needs_exact.see(sixteenths(t));
+      store_register(to_u, load_register<FloatRegister>(to_u) + u);
+      store_register(to_ud, fused(u, d, load_register<FloatRegister>(to_ud)));
+    }
   };
   for_channels_last<Type>(channels, positions, add, dy, x);
   return !needs_exact.any();
@@ -183,34 +167,21 @@ template <class Type, class Raw = typename Type::Raw>
 
 // ---- second sweep, positions ----
 
-// Elements of a row. dx is computed from dy or, if u was kept, from u. later_x is what may be
-// fetched meanwhile.
+// Stores dx of n elements of a row, from dy or, if u was kept, from u.
 template <class Type, class Raw = typename Type::Raw>
-struct RowPart {
-  const Raw* dy;
-  const float* u;
-  const Raw *x, *later_x;
-  Raw* dx;
-  int64_t n;
-  bool stream;
-};
-
-template <class Type>
-[[gnu::noinline, gnu::flatten]] void input_gradient_of_positions(const GradientFactors& of,
-                                                                 int64_t r,
-                                                                 const RowPart<Type>& part) {
-  const auto [dy, u, x, later_x, dx, n, stream] = part;
-  const auto terms = of.row(r);
+[[gnu::noinline, gnu::flatten]] void input_gradient_of_positions(const GradientTerms& of_row,
+                                                                 const Raw* dy, const float* u,
+                                                                 const Input<Type>& x, Raw* dx,
+                                                                 int64_t n, bool stream) {
+  const GradientTerms terms = of_row;
   if (u == nullptr) {
-    const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-      const auto d = terms.d(in);
-      return terms.dx(swish_gradient(g, terms.t(d)), d);
-    };
-    store_positions<Type>(dx, n, stream, of_dy, Input<Type>(dy), Input<Type>(x));
+    const auto of_dy = [&](FloatRegister g, FloatRegister in) { return terms.dx_from_dy(g, in); };
+    store_positions<Type>(dx, n, stream, of_dy, Input<Type>(dy), x);
   } else {
-    const auto of_u = [&](const auto& kept, const auto& in)
-                          __attribute__((always_inline)) { return terms.dx(kept, terms.d(in)); };
-    store_positions<Type>(dx, n, stream, of_u, Input<F32>(u), Input<Type>(x, later_x));
+    const auto of_u = [&](FloatRegister kept, FloatRegister in) {
+      return terms.dx(kept, terms.d(in));
+    };
+    store_positions<Type>(dx, n, stream, of_u, Input<F32>(u), x);
   }
 }
 
@@ -220,12 +191,8 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void input_gradient_of_channels(
     const GradientFactors& of, int64_t channels, const StridedRows<const Raw>& dy,
     const StridedRows<const Raw>& x, const StridedRows<Raw>& dx, int64_t positions, bool stream) {
-  const auto make = [&]<int K>(int64_t c, const Registers<K>& g, const Registers<K>& in)
-                        __attribute__((always_inline)) {
-                          const auto terms = of.at<K>(c);
-                          const Registers<K> d = terms.d(in);
-                          return terms.dx(swish_gradient(g, terms.t(d)), d);
-                        };
+  const auto make = [&](int64_t c, FloatRegister g, FloatRegister in)
+                        __attribute__((always_inline)) { return of.at(c).dx_from_dy(g, in); };
   store_channels_last<Type>(dx, channels, positions, stream, make, dy, x);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group norm kernels of an instruction set are a separate object, because on x86-64 loops that
-// need more registers than there are take other flags of GCC.
+// The group norm kernels of an instruction set.
 #include "core/kernels/group_norm/exact.h"
 #include "core/kernels/group_norm/forward.h"
 #include "core/kernels/group_norm/gradient.h"

@@ -57,17 +57,6 @@ class DirectRows {
   const GroupNormCall& call_;
 };
 
-// A factor of K registers of elements: of one row, the same register for all of them, or of
-// channels, K registers. Bodies are templates over V, the type of their factors.
-template <int K>
-[[gnu::always_inline]] inline Registers<K> factor(FloatRegister of_row) {
-  return spread<K>(of_row);
-}
-template <int K>
-[[gnu::always_inline]] inline const Registers<K>& factor(const Registers<K>& of_channels) {
-  return of_channels;
-}
-
 // The most positions that are stored at a time, the last ones first: the end of the first sweep is
 // still in the cache.
 inline constexpr int64_t kStored = 1024;
@@ -112,8 +101,8 @@ inline void fetch(const Input<Type>& in, int64_t i) {
   if (in.later != nullptr) fetch_block<Type, Cache::l2>(in.later + i, 0);
 }
 
-// Writes n elements of `out`: make(registers of each input) returns them. The last block goes
-// through the same loop, from and to copies.
+// Writes n elements of `out`: make(a register of each input) returns a register of them. The last
+// block goes through the same loop, from and to copies.
 template <class Type, class... From>
 [[gnu::always_inline]] inline void store_positions(typename Type::Raw* out, int64_t n, bool stream,
                                                    const auto& make, Input<From>... in) {
@@ -123,7 +112,9 @@ template <class Type, class... From>
   for (int64_t count = whole;; count = kBlock) {
     for (int64_t i = 0; i < count; i += kBlock) {
       (fetch(in, i), ...);
-      store_registers<Type>(to + i, make(load_registers<From>(in.at + i)...), stream);
+      const auto y = map<kBlockRegisters>(
+          [&](int k) { return make(From::load(in.at + i + k * kRegisterFloats)...); });
+      store_registers<Type>(to + i, y, stream);
     }
     if (rest == 0 || to == last) break;
     (in.take_last(whole, rest), ...);
@@ -190,21 +181,21 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
   }
 }
 
-// Stores `channels` elements at each position, unless `out` is NULL: make(c, registers of each
+// Stores `channels` elements at each position: make(c, a register of each
 // input) returns those from channel c on.
 template <class Type, From from = From::memory, class Raw = typename Type::Raw>
 [[gnu::always_inline]] inline void store_channels_last(const StridedRows<Raw>& out,
                                                        int64_t channels, int64_t positions,
                                                        bool stream, const auto& make,
                                                        const auto&... in) {
-  const auto store = [&](int64_t p, int64_t c, int64_t n, const auto&... values)
-                         __attribute__((always_inline)) {
-                           const auto y = make(c, values...);
-                           if (out.first == nullptr) return;
-                           if (from == From::memory && !stream && c == 0)
-                             fetch_row<1>(out.address(p + kAheadRows), channels * sizeof(Raw));
-                           store_some<Type>(out[p] + c, y, n, stream);
-                         };
+  const auto store = [&]<int K>(int64_t p, int64_t c, int64_t n, const Registers<K>& first,
+                                const auto&... more) __attribute__((always_inline)) {
+    const auto y =
+        map<K>([&](int k) { return make(c + k * kRegisterFloats, first.r[k], more.r[k]...); });
+    if (from == From::memory && !stream && c == 0)
+      fetch_row<1>(out.address(p + kAheadRows), channels * sizeof(Raw));
+    store_some<Type>(out[p] + c, y, n, stream);
+  };
   for_channels_last<Type, from>(channels, positions, store, in...);
 }
 

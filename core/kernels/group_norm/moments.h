@@ -131,8 +131,8 @@ template <class Type, class Raw = typename Type::Raw>
     const int64_t count = smaller(kWideLanes, positions - p);
     for (int64_t l = 0; l < count; ++l)
       fetch_row<0>(x.address(p + l + kAheadRows), channels * sizeof(Raw));
-    for_registers<1>(channels, [&]<int K>(Registers<K>, int64_t c,
-                                          int64_t n) __attribute__((always_inline)) {
+    for_registers(channels, [&]<int K>(Registers<K>, int64_t c,
+                                       int64_t n) __attribute__((always_inline)) {
       auto least = load_registers<F32, K>(to.least + c), most = load_registers<F32, K>(to.most + c);
       for (int64_t l = 0; l < count; ++l) {
         const Registers<K> in = load_some<Type, K>(x[p + l] + c, n);

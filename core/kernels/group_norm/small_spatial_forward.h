@@ -32,7 +32,7 @@ class SmallSpatialForward : SmallSpatial {
     finish(groups);
     store_values(call_.mean, index, groups, mean_);
     store_values(call_.rstd, index, groups, rstd_);
-    bool exact = some_mean_needs_exact(groups);
+    bool exact = some(groups, [&](int64_t g) { return needs_exact(mean_[g]); });
     for_tiles(n, batch, [&](const Region& at) { exact |= set(at); });
     if (exact) exact = store_exact(n, batch);
     for_tiles(n, batch, [&](const Region& at) {
@@ -69,10 +69,6 @@ class SmallSpatialForward : SmallSpatial {
     }
   }
 
-  [[gnu::noinline, gnu::flatten]] bool some_mean_needs_exact(int64_t groups) const {
-    return some(groups, [&](int64_t g) { return needs_exact(mean_[g]); });
-  }
-
   bool channel_needs_exact(int64_t c) const {
     return limits_.needs_exact(of_.wide_gamma[c], static_cast<double>(of_.beta[c]), distance_[c]);
   }
@@ -95,8 +91,8 @@ class SmallSpatialForward : SmallSpatial {
     for (int64_t g = 0; g < batch.groups; ++g) exact_[g] = needs_exact(mean_[g]);
     for_tiles(n, batch, [&](const Region& at) {
       if (!in_one_tile(batch)) load(call_.x, at, x_), set(at);
-      if (!find_distances(at.rows)) return;
-      for (int64_t c = 0; c < at.rows; ++c) exact_[c / width_] |= channel_needs_exact(c);
+      find_distances(at.rows);
+      mark_exact(at.rows, [&](int64_t c) { return channel_needs_exact(c); });
     });
     for (int64_t g = 0; g < batch.groups; ++g) {
       found |= exact_[g];
@@ -105,8 +101,8 @@ class SmallSpatialForward : SmallSpatial {
     return found;
   }
 
-  // Finds the largest |x - mean| of n channels. Returns whether some channel needs exact.
-  [[gnu::noinline, gnu::flatten]] bool find_distances(int64_t n) {
+  // Finds the largest |x - mean| of n channels.
+  [[gnu::noinline, gnu::flatten]] void find_distances(int64_t n) {
     float* const most = pivot_;
     for (int64_t c = 0; c < n; ++c) most[c] = 0;
     for_each(n, [&](int64_t i, int64_t c) {
@@ -114,7 +110,6 @@ class SmallSpatialForward : SmallSpatial {
       most[c] = size > most[c] ? size : most[c];
     });
     for (int64_t c = 0; c < n; ++c) distance_[c] = static_cast<double>(most[c]);
-    return some(n, [&](int64_t c) { return channel_needs_exact(c); });
   }
 
   const NormalLimits limits_;
@@ -122,7 +117,6 @@ class SmallSpatialForward : SmallSpatial {
   NormalFactors<kSmallSpatialChannels> of_;
   alignas(64) Values pivot_, group_high_, group_low_;
   alignas(64) Wide sum_, squares_, distance_, mean_, rstd_, far_;  // mean and rstd: sums first
-  bool exact_[kSmallSpatialChannels];
 };
 
 inline void group_norm_forward_small_spatial(const void* call, void*, int64_t begin, int64_t end) {

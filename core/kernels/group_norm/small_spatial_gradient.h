@@ -33,11 +33,7 @@ class SmallSpatialGradient : SmallSpatial {
       load(call_.dy, at, dy_), load(call_.x, at, x_);
       if (!terms(at.rows)) find_unknown(at.rows);
       sum(at.rows, u, ux);
-      if (some_channel_needs_exact(at.rows, u, ux)) {
-        exact = true;
-        for (int64_t c = 0; c < at.rows; ++c)
-          exact_[c / width_] |= channel_needs_exact(c, u[c], ux[c]);
-      }
+      exact |= mark_exact(at.rows, [&](int64_t c) { return channel_needs_exact(c, u[c], ux[c]); });
       weigh(at, u, c1_), weigh(at, ux, c2_);
     });
     if (finish(groups)) {
@@ -79,15 +75,22 @@ class SmallSpatialGradient : SmallSpatial {
   [[gnu::noinline, gnu::flatten]] bool terms(int64_t n) {
     NeedsExact needs_exact;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
-      for_registers(n, [&]<int K>(Registers<K>, int64_t c,
-                                  int64_t count) __attribute__((always_inline)) {
-        const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
-        const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
-        const Registers<K> t = fused(h, some(slope_), some(shift_));
-        needs_exact.see(sixteenths(t));
-        store_some<F32>(xh_ + i + c, h, count, false);
-        store_some<F32>(u_ + i + c, swish_gradient(some(dy_ + i), t), count, false);
-      });
+      for_registers(
+          n, [&]<int K>(Registers<K>, int64_t first, int64_t count) __attribute__((always_inline)) {
+            Registers<K> h;
+            const auto u = map<K>([&](int k) {
+              const int64_t c = first + k * kRegisterFloats;
+              const auto some = [=](const float* values) {
+                return load_some<F32, 1>(values + c, K == 1 ? count : kRegisterFloats).r[0];
+              };
+              h.r[k] = (some(x_ + i) - some(mean_)) * some(rstd_);
+              const FloatRegister t = fused(h.r[k], some(slope_), some(shift_));
+              needs_exact.see(sixteenths(t));
+              return swish_gradient(some(dy_ + i), t);
+            });
+            store_some<F32>(xh_ + i + first, h, count, false);
+            store_some<F32>(u_ + i + first, u, count, false);
+          });
     }
     return !needs_exact.any();
   }
@@ -114,10 +117,6 @@ class SmallSpatialGradient : SmallSpatial {
     const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]);
     return !all(all(fits(slope_[c]), fits(shift_[c])), is_within(a, kLeastFactor, kLargest),
                 !GradientRow::needs_exact_sums(u, ux));
-  }
-  [[gnu::noinline, gnu::flatten]] bool some_channel_needs_exact(int64_t n, const double* u,
-                                                                const double* ux) const {
-    return some(n, [&](int64_t c) { return channel_needs_exact(c, u[c], ux[c]); });
   }
 
   // Adds the sums of channels, times γ, to those of their groups.
@@ -155,7 +154,6 @@ class SmallSpatialGradient : SmallSpatial {
   alignas(64) Values group_mean_, group_rstd_, group_b_, group_c_;
   alignas(64) Wide c1_, c2_, weighted_;
   alignas(64) double sum_u_[kMostChannels], sum_ux_[kMostChannels];
-  bool exact_[kSmallSpatialChannels];
 };
 
 inline void group_norm_backward_small_spatial(const void* call, void* workspace, int64_t begin,

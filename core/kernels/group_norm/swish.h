@@ -49,11 +49,7 @@ template <class V>
 // is not in kIndexBits.
 class NeedsExact {
  public:
-  template <int K>
-  [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) other_ |= bits_of(sixteenths.r[k]) ^ kSixteenths;
-  }
+  void see(FloatRegister sixteenths) { other_ |= bits_of(sixteenths) ^ kSixteenths; }
   bool any() const { return OPENACLNN_ISA::any(above(other_, kIndexBits)); }
   static bool of(float sixteenths) {
     return ((bits_of(sixteenths) ^ kSixteenths) & ~kIndexBits) != 0;

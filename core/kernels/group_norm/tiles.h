@@ -7,21 +7,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Not inlined: tiles of all kinds move with them.
-[[gnu::noinline, gnu::flatten]] inline void move_elements(void* to, Steps out, const void* from,
-                                                          Steps in, int64_t rows, int64_t columns,
-                                                          Element element) {
-  move(to, out, from, in, rows, columns, element);
-}
-[[gnu::noinline, gnu::flatten]] inline void widen_line(float* out, const void* in, Element element,
-                                                       int64_t n) {
-  widen(out, in, element, n);
-}
-[[gnu::noinline, gnu::flatten]] inline void narrow_line(void* out, const float* in, Element element,
-                                                        int64_t n) {
-  narrow(out, in, element, n);
-}
-
 // Tiles of at most kRoom floats. Their lines are the channels or, if side is Side::channels, the
 // positions; what lies side by side in a line may do so in the tensor, or be in any other order.
 template <Side side, int64_t kRoom>
@@ -43,17 +28,16 @@ class Tiles {
         // long (gradient of channels-last 1x32x64).
         for (int64_t b = 0; b < bytes && side == Side::positions; b += 64)
           __builtin_prefetch(address_of(from, kAheadBytes + b));
-        widen_line(out + l * pitch, from, t.element, of.length);
+        widen(out + l * pitch, from, t.element, of.length);
       }
     } else {
       const bool wide = t.element == Element::f32;
-      for_line_runs(t, at, wide ? out : stage(), pitch,
-                    [&](void* tile, void* tensor, const Lines& run) {
-                      move_elements(tile, {pitch, 1}, tensor, {run.line, run.step}, run.count,
-                                    run.length, t.element);
-                    });
+      for_line_runs(
+          t, at, wide ? out : stage(), pitch, [&](void* tile, void* tensor, const Lines& run) {
+            move(tile, {pitch, 1}, tensor, {run.line, run.step}, run.count, run.length, t.element);
+          });
       for (int64_t l = 0; l < of.count && !wide; ++l)
-        widen_line(out + l * pitch, element_at(raw_, t.element, l * pitch), t.element, of.length);
+        widen(out + l * pitch, element_at(raw_, t.element, l * pitch), t.element, of.length);
     }
   }
 
@@ -68,11 +52,11 @@ class Tiles {
     } else {
       const bool wide = t.element == Element::f32;
       for (int64_t l = 0; l < of.count && !wide; ++l)
-        narrow_line(element_at(raw_, t.element, l * pitch), in + l * pitch, t.element, of.length);
+        narrow(element_at(raw_, t.element, l * pitch), in + l * pitch, t.element, of.length);
       for_line_runs(t, at, wide ? const_cast<float*>(in) : stage(), pitch,
                     [&](void* tile, void* tensor, const Lines& run) {
-                      move_elements(tensor, {run.line, run.step}, tile, {pitch, 1}, run.count,
-                                    run.length, t.element);
+                      move(tensor, {run.line, run.step}, tile, {pitch, 1}, run.count, run.length,
+                           t.element);
                     });
     }
   }
@@ -103,8 +87,8 @@ class Tiles {
   }
 
   void store_line(void* to, const float* from, Element element, int64_t n) {
-    if (side == Side::channels || !call_.stream) return narrow_line(to, from, element, n);
-    if (element != Element::f32) narrow_line(raw_, from, element, n);
+    if (side == Side::channels || !call_.stream) return narrow(to, from, element, n);
+    if (element != Element::f32) narrow(raw_, from, element, n);
     stream_copy(to, element == Element::f32 ? static_cast<const void*>(from) : raw_,
                 n * bytes_of(element));
   }
@@ -240,8 +224,17 @@ class SmallSpatial : Tiles<Side::channels, kSmallSpatialTile> {
     return found != 0;
   }
 
+  // Marks the groups with a channel of a tile for which of(channel) is true; whether there are
+  // some.
+  [[gnu::noinline, gnu::flatten]] bool mark_exact(int64_t n, const auto& of) {
+    if (!some(n, of)) return false;
+    for (int64_t c = 0; c < n; ++c) exact_[c / width_] |= of(c);
+    return true;
+  }
+
   using Tiles::call_;
   const int64_t width_, tile_channels_;
+  bool exact_[kSmallSpatialChannels];  // groups that `exact` computes
 };
 
 }  // namespace

@@ -22,28 +22,23 @@ inline FloatRegister load_integers(const int8_t* in) {
   return __builtin_convertvector(words, FloatRegister);
 }
 
-inline float scaled(float x, float scale, float offset) { return (x + offset) * scale; }
-
-// Numbers that share a scale.
-inline void widen_group(float* out, const int8_t* in, int64_t n, float scale, float offset) {
-  int64_t i = 0;
-  for (; i + kRegisterFloats <= n; i += kRegisterFloats) {
-    const FloatRegister x = load_integers(in + i);
-    store_register(out + i, (x + all_of<FloatRegister>(offset)) * all_of<FloatRegister>(scale));
-  }
-  for (; i < n; ++i) out[i] = scaled(in[i], scale, offset);
-}
-
-// Numbers that have a scale each; offset may be nullptr.
-inline void widen_each(float* out, const int8_t* in, int64_t n, const float* scale,
-                       const float* offset) {
+// Numbers that share a scale, or have one each; offset may be nullptr.
+template <bool shared>
+inline void widen_scaled(float* out, const int8_t* in, int64_t n, const float* scale,
+                         const float* offset) {
+  const auto some = [](const float* of, int64_t i) {
+    return shared ? all_of<FloatRegister>(*of) : load_register<FloatRegister>(of + i);
+  };
   int64_t i = 0;
   for (; i + kRegisterFloats <= n; i += kRegisterFloats) {
     FloatRegister x = load_integers(in + i);
-    if (offset != nullptr) x += load_register<FloatRegister>(offset + i);
-    store_register(out + i, x * load_register<FloatRegister>(scale + i));
+    if (offset != nullptr) x += some(offset, i);
+    store_register(out + i, x * some(scale, i));
   }
-  for (; i < n; ++i) out[i] = scaled(in[i], scale[i], offset == nullptr ? 0 : offset[i]);
+  for (; i < n; ++i) {
+    const int64_t at = shared ? 0 : i;
+    out[i] = (in[i] + (offset == nullptr ? 0 : offset[at])) * scale[at];
+  }
 }
 
 // n numbers from n / 2 bytes; (b ^ 8) - 8 extends the sign of four bits.
@@ -78,14 +73,14 @@ void widen_integers(const WeightRun& run, float* out) {
       in = unpacked;
     }
     if (run.group == 1) {
-      widen_each(out + begin, in, n, run.scale + begin,
-                 run.offset == nullptr ? nullptr : run.offset + begin);
+      widen_scaled<false>(out + begin, in, n, run.scale + begin,
+                          run.offset == nullptr ? nullptr : run.offset + begin);
       continue;
     }
     for (int64_t i = 0; i < n;) {
       const int64_t here = left < n - i ? left : n - i;
-      widen_group(out + begin + i, in + i, here, run.scale[g],
-                  run.offset == nullptr ? 0 : run.offset[g]);
+      widen_scaled<true>(out + begin + i, in + i, here, run.scale + g,
+                         run.offset == nullptr ? nullptr : run.offset + g);
       i += here;
       left -= here;
       if (left == 0) {
