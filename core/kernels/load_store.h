@@ -83,10 +83,12 @@ template <class Type, int K = kBlockRegisters>
   return map<K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }
 
-// Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2.
+// Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2. (Always
+// inlined, as all functions that only fetch: GCC drops calls of functions without an effect that it
+// sees.)
 enum class Cache { l1, l2 };
 template <class Type, Cache to = Cache::l1>
-inline void fetch_block(const typename Type::Raw* in, int64_t bytes) {
+[[gnu::always_inline]] inline void fetch_block(const typename Type::Raw* in, int64_t bytes) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(in) + static_cast<uintptr_t>(bytes);
   constexpr int kBytes = kBlock * sizeof(typename Type::Raw);
   for (int k = 0; k < kBytes; k += 64)

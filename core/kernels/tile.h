@@ -73,7 +73,7 @@ inline const char* address_of(const T* array, int64_t i) {
 }
 // Fetches lines to L2, to be written or read.
 template <int write>
-inline void fetch_row(const char* row, int64_t bytes) {
+[[gnu::always_inline]] inline void fetch_row(const char* row, int64_t bytes) {
   for (int64_t b = 0; b < bytes + 63; b += 64) __builtin_prefetch(row + b, write, 2);
 }
 

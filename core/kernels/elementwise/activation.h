@@ -45,7 +45,8 @@ struct hardshrink_backward {
       : bound(attributes[0] < 0 ? 0 : attributes[0]) {}
   template <class V>
   V fast(V g, V x) const {
-    return zero_if(magnitude(x) <= all_of<V>(bound), g);
+    const V y = loaded(g);
+    return zero_if(magnitude(x) <= all_of<V>(bound), y);
   }
 };
 

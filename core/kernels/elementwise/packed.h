@@ -31,14 +31,13 @@ struct Source {
   Source behind(int64_t i) const { return {at(i), advance}; }
 };
 
-// kAhead says how many bytes ahead a streaming pass fetches its inputs. leaky_relu, 64 Mi, 2
-// threads, Zen 4, ms with 0, 512, 2048, 4096: fp32 12.4, 10.5, 10.8, 11.6, fp16 6.9, 6.1, 5.4, 5.2.
-// On Zen 5 all operators take 0.97 of the time with 2048 that they take with 512.
-template <class Type>
-inline constexpr int kAhead = sizeof(typename Type::Raw) == 2 ? 4096 : 2048;
+// How many bytes ahead a streaming pass fetches a single input. leaky_relu, 64 Mi, 2 threads, ms
+// with 0, 512, 2048, 4096: Zen 4 fp32 12.4, 10.5, 10.8, 11.6, fp16 6.9, 6.1, 5.4, 5.2; on Zen 5
+// fp32 takes up to 1.1 of the time with 2048. So do two inputs (leaky_relu_backward).
+inline constexpr int kAhead = 4096;
 template <class Type, class... In>
-inline void fetch_sources(int64_t i, const In&... in) {
-  (fetch_block<Type>(in.at(i), kAhead<Type>), ...);
+[[gnu::always_inline]] inline void fetch_sources(int64_t i, const In&... in) {
+  if constexpr (sizeof...(In) == 1) (fetch_block<Type>(in.at(i), kAhead), ...);
 }
 
 // Right for every value, in double.
