@@ -68,7 +68,7 @@ def test_one_wrong_pattern_is_found():
     runner = Runner([Mine("mine", spoil)], STANDARD)
     results = exhaustive.run(runner, cases, State(None, {}, cases), quiet)
     (found,) = [r for r in results if r.status == "failed"]
-    assert f"(0x{wrong:04x}) must make" in found.sentence
+    assert f"(0x{wrong:04x}): expected" in found.message
     assert found.case.first <= wrong < found.case.first + (1 << 12)
     assert sum(r.status == "passed" for r in results) == 15
 

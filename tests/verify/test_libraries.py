@@ -31,7 +31,7 @@ pytestmark = [
 # What the library does with fp16, the kind of finding, and its sentence.
 FAULTS = {
     "wrong": ("wrong", r"out: \d+ of [\d,]+ elements are off by more than 0.5 ulp of FLOAT16; .*; "
-                       r"at \[.*\] x = \S+ \(0x\w{4}\) must make \S+ \(0x\w{4}\), but made \S+ "),
+                       r"at \[.*\], x = \S+ \(0x\w{4}\): expected \S+ \(0x\w{4}\), got \S+ "),
     "nothing": ("wrong", r"out: \d+ of .* elements are off by more than 0.5 ulp of FLOAT16"),
     "crash": ("crashed", r"the process ended in phase 2 with SIGSEGV$"),
     "crash in phase 1": ("crashed", r"the process ended in phase 1 with SIGABRT; it wrote: the l"),
@@ -42,7 +42,7 @@ FAULTS = {
     "accepts": ("status", r"both phases must return 16100[12], but returned 0$"),
     "outside": ("damaged", r"wrote (outside the memory of|between the elements of) out$"),
     "input": ("damaged", r"wrote into self, which is an input$"),
-    "unsteady": ("unsteady", r"two runs of the same call gave different bits$"),
+    "unsteady": ("unsteady", r"two runs of the same call gave different bits in out$"),
     "in place": ("wrong", r"out: 1 of 1,005 elements are off by more than 0.5 ulp of FLOAT16"),
     "same tensor": ("unsteady", r"the bits differ between out as a second tensor in the memory of "
                                 r"x and out as the very tensor x$"),
@@ -101,7 +101,9 @@ def test_a_broken_one_is_found_out(library, tmp_path, monkeypatch, capsys, how):
     shown = capsys.readouterr().out
     finding = next(f for f in data["findings"] if f["kind"] == kind)
     example = next(f for f in findings if f["id"] == finding["example"])
-    assert f"{kind}: {example['sentence']}" in shown
+    reason, _, element = example["sentence"].partition("; at ")
+    assert f"{kind}: {reason}\n" in shown
+    assert element.partition(":")[0] in shown
     assert f"library:{library}: hardshrink: " in shown
     # The command that is shown finds it again.
     assert main([*reported[0]["command"].split()[1:], "--timeout", "0.5", "--quiet"]) == 1

@@ -88,7 +88,7 @@ def test_the_data_are_those_of_the_run(report, text):
                     result = by_case[case["id"]].pop(data["providers"][i])
                     seen += 1
                     assert ["passed", "failed", "left out"][shown["status"]] == result.status
-                    assert shown.get("sentence", "") == result.sentence
+                    assert shown.get("sentence", "") == result.message
                     made = [data["profiles"][p] for p in shown.get("profiles", [])]
                     assert [p["name"] for p in made] == [p.name for p in result.profiles]
                     for one, other in zip(made, result.profiles, strict=True):

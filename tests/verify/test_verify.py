@@ -140,8 +140,8 @@ def test_wrong_elements_are_found_with_their_inputs():
             p = [p.python_name for p in case.op.input_tensors].index(name)
             given = case.inputs()[p].reshape(-1)[-1]
             np.testing.assert_equal(value, float(given))
-            assert f"{name} = " in result.sentence
-        assert "but made nan" in result.sentence
+            assert f"{name} = " in result.place
+        assert "got nan" in result.message
 
 
 def test_wrong_shapes_and_missing_results():

@@ -54,6 +54,15 @@ IN_C = {
                     "const double x = get(&p->x, place(&p->x, i));\n"
                     "    volatile double next = get(&p->x, place(&p->x, i) + 8);\n"
                     "    (void)next;", "outside", ""),
+    "writes whole blocks": ("  free(p);",
+                            "  bool dense = true;\n"
+                            "  for (int64_t i = 0; i < count; ++i)\n"
+                            "    dense &= place(&p->x, i) == i && place(&p->grad, i) == i\n"
+                            "             && place(&p->out, i) == i;\n"
+                            "  for (int64_t i = count; dense && i % 8; ++i) put(&p->out, i, 0);\n"
+                            "  free(p);", "damaged",
+                            "^only where all tensors are contiguous and the number of elements is "
+                            "not a multiple of 8$"),
     "crashes on empty tensors": ("  free(p);", "  if (count == 0) abort();\n  free(p);", "crashed",
                                  "for empty tensors"),
     "stride 0 taken for 1": ("* t->strides[d]", "* (t->strides[d] ? t->strides[d] : 1)",

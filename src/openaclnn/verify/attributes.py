@@ -16,7 +16,7 @@ from .runner import Result
 from .trait import CHANCE, COMPLETE, MANY, MOST, NOTHING, SEEN, Trait, also, counted
 
 SPARED = 0.7  # of the cases with one value of an attribute have passed
-LISTED = 4  # values that are named one by one
+RARELY = 0.5  # of the cases with the other value of a flag have failed
 
 
 def ignored(failed: Sequence[Result], passed: Sequence[Result], usual: Case) -> Trait:
@@ -52,6 +52,26 @@ def unless(failed: Sequence[Result], passed: Sequence[Result]) -> tuple[Trait, l
                 found.append((share, counted(text, len(without), left), without))
     _, trait, without = max(found, key=lambda e: e[0], default=(0, NOTHING, []))
     return trait, without
+
+
+def by_flag(failed: Sequence[Result], passed: Sequence[Result]) -> tuple[Trait, list[Result]]:
+    """The value of a flag with which most cases have failed, and fewer with the other value; and
+    the failures with it."""
+    fair = [r for r in passed if r.size]
+    for name, value in failed[0].case.attributes.items():
+        for v in (True, False) if isinstance(value, bool) else ():
+            bad = [r for r in failed if r.case.attributes[name] is v]
+            good = sum(r.case.attributes[name] is v for r in fair)
+            rest = len(failed) - len(bad)  # none: the cause says so
+            others = rest + len(fair) - good
+            if (
+                rest
+                and len(bad) >= MANY
+                and len(bad) >= COMPLETE * (len(bad) + good)
+                and rest <= RARELY * others
+            ):
+                return counted(f"mostly with {name} = {v}", len(bad), good), bad
+    return NOTHING, []
 
 
 def rare_values(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
@@ -164,7 +184,7 @@ def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
         return f"where {name} is not {short(others[0])}"
     if within := _range(name, bad, others):
         return within
-    if len(others) < len(bad) or len(bad) > LISTED:
+    if len(others) < len(bad):
         return f"where {name} is not {_listed(others)}"
     return f"with {name} = {_listed(bad)}"
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
 from ..reference.patterns import IN_COMMON, TAIL
-from ..reference.precision import NEAR, NEAR_SUMS, SCALARS
+from ..reference.precision import CUT, NEAR, NEAR_SUMS, SCALARS
 from ..reference.precision import TEXTS as PRECISION
 from .overall import complete, likely
 from .patterns import EVERY, LAST_BLOCK, NEVER, Part
@@ -114,6 +114,16 @@ def _of_usual(results: Sequence[Result]) -> str:
     ]  # fmt: skip
     of_all = Counter(t for r in results for t in rare_of(r))
     return max(found, key=lambda t: (of_all[t], rare[t]), default="")
+
+
+def cut_in_a_dtype(results: Sequence[Result]) -> list[Result]:
+    """Those of a dtype, if nearly all of them are cut instead of rounded."""
+    for dtype in dict.fromkeys(r.case.output_dtypes[0] for r in results):
+        own = [r for r in results if r.case.output_dtypes[0] == dtype]
+        cut = [r for r in own if CUT in matching_of(r)]
+        if len(cut) >= max(ALL * len(own), FEW) and any(CUT in rare_of(r) for r in cut):
+            return cut
+    return []
 
 
 def matching_of(r: Result) -> dict[str, int]:

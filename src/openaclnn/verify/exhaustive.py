@@ -151,6 +151,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept["patterns"] = [asdict(pattern) for pattern in result.patterns]
     kept["parts"] = [[asdict(part) for part in pair] for pair in result.parts]
     kept["severities"] = [asdict(part) for part in result.severities]
+    kept["element"] = asdict(result.element) if result.element else None
     kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
 
@@ -165,6 +166,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
     kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
     kept["parts"] = _parts(data["parts"])
     kept["severities"] = tuple(map(_part, data["severities"]))
+    kept["element"] = _element(data["element"]) if data["element"] else None
     kept["untaken"], kept["outputs"] = tuple(data["untaken"]), tuple(data["outputs"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
@@ -177,7 +179,9 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
 
 def _part(data: Mapping[str, Any]) -> Part:
     found = tuple(Pattern(**p) for p in data["patterns"])
-    return Part(**{**data, "patterns": found, "parts": _parts(data["parts"])})
+    element = _element(data["element"]) if data["element"] else None
+    kept = {"patterns": found, "element": element, "parts": _parts(data["parts"])}
+    return Part(**{**data, **kept})
 
 
 def _parts(data: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[tuple[Part, Part], ...]:

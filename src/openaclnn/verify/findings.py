@@ -15,6 +15,7 @@ from functools import partial
 
 from ..reference.patterns import NEAR_ZERO, common
 from ..reference.precision import NARROW, NEAR, NEAR_SUMS, ROUNDING, SIGN
+from .attributes import by_flag
 from .explanations import known
 from .finding import Finding, order, stage
 from .grouping import SOME, grouped
@@ -64,11 +65,28 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     if len(found) == 1:
         found = [replace(found[0], trait=of_rounding(found[0].trait))]
     found.sort(key=order)
-    for i, f in enumerate(found):
+    for i, one in enumerate(found):
+        f = one if one.part else _with_flag(one, compared)
         more = of_unwritten(f.cause, f.results) + of_outputs(f.results)
         after = more if f.cause else more.removeprefix("; ")
         found[i] = replace(f, trait=f.trait.said(after=after))
     return found
+
+
+def _with_flag(found: Finding, compared: Sequence[Result]) -> Finding:
+    """With the value of a flag that most results with elements far off have, in its cause and its
+    example."""
+    far = [r for r in found.results if not r.severities or r.severities[0].wrong]
+    if not far or not found.cause:
+        return found
+    close = [r for r in found.results if r.severities and not r.severities[0].wrong]
+    passed = [r for r in compared if r.status == PASSED and not r.case.mistake]
+    flag, with_it = by_flag(far, [*passed, *close])
+    if not flag or flag.text in found.cause:
+        return found
+    known_ids = {id(r) for r in with_it}
+    clear = tuple(r for r in found.clear or found.results if id(r) in known_ids)
+    return replace(found, trait=found.trait.said(after=f"; {flag.text}"), clear=clear)
 
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -160,7 +178,8 @@ def _divided(
         if not here:
             continue
         both = {r.case.id for r in failed if by_id[id(r)][i].wrong < r.wrong}
-        for group in grouping(here, list(of_part.values())):
+        others = list(of_part.values())
+        for group in (_with_flag(g, others) for g in grouping(here, others)):
             cause = COUNTS.sub("", group.cause)
             if i and cause in first:  # one of both parts
                 other = found[first[cause]]

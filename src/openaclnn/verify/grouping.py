@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..reference.patterns import EVERY_WRONG, sentence
+from ..reference.precision import CUT, NEAR
 from ..reference.precision import TEXTS as PRECISION
 from .attributes import ignored, rare_values, unless
 from .best_pattern import (
     FEW,
     best_pattern,
+    cut_in_a_dtype,
     is_covered,
     matching_of,
     one_cause,
@@ -86,6 +88,8 @@ def grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findin
             break
         text, of_elements = best
         group = _having(best, left, texts)
+        if text == NEAR and (cut := cut_in_a_dtype(left)):
+            text, group = CUT, cut
         if of_elements:
             wrong, matching = sum(r.wrong for r in group), sum(matching_of(r)[text] for r in group)
             never = text != NEVER and all(NEVER in matching_of(r) for r in group)

@@ -24,7 +24,7 @@ def junit(report: Report) -> str:
             case.set("time", f"{r.seconds:.6f}")
             if r.status == FAILED:
                 failure = ElementTree.SubElement(case, "failure", type=r.kind)
-                failure.set("message", _printable(r.sentence))
+                failure.set("message", _printable(r.message))
                 lines = [r.case.text(), explanation(r), report.command(r)]
                 failure.text = _printable("\n".join(filter(None, lines)))
             elif r.status == LEFT_OUT:

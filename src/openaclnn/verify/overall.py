@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 
 from .attributes import either_attribute, of_attributes, two_attributes
 from .cases import Case
-from .patterns import of_layout, of_place, of_shapes
+from .patterns import of_blocks, of_layout, of_place, of_shapes
 from .runner import Result
 from .trait import CHANCE, COMPLETE, MANY, MOST, NOTHING, SEEN, Trait, counted
 
 PARTLY = 0.5  # of the cases with the values of an attribute have failed
 SMALL_CHANCE = 0.1
 ENDED = ("crashed", "hung", "outside")
+BEYOND = ("outside", "damaged")  # kinds of writes past the end
 
 
 def complete(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
@@ -50,10 +51,11 @@ def likely(failed: Sequence[Result], passed: Sequence[Result]) -> Trait:
 
 def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> Trait:
     """Layouts, aliases, shapes."""
-    texts = [set(_of_case(r.case)) for r in failed]
+    blocks = any(r.kind in BEYOND for r in failed)
+    texts = [set(_of_case(r.case, blocks)) for r in failed]
     # In the order of the first case, so that what is general comes before what is particular.
-    common = [t for t in _of_case(failed[0].case) if all(t in own for own in texts)]
-    good = Counter(t for r in passed for t in _of_case(r.case))
+    common = [t for t in _of_case(failed[0].case, blocks) if all(t in own for own in texts)]
+    good = Counter(t for r in passed for t in _of_case(r.case, blocks))
     n, every = len(failed), len(failed) + len(passed)
     found = []
     for text in common:
@@ -87,6 +89,7 @@ def _of_memory(case: Case) -> Iterator[str]:
     yield from of_place(case)
 
 
-def _of_case(case: Case) -> Iterator[str]:
+def _of_case(case: Case, blocks: bool) -> Iterator[str]:
     yield from _of_memory(case)
     yield from of_shapes(case.shapes)
+    yield from of_blocks(case) if blocks else ()

@@ -102,7 +102,7 @@ def _finding(
     return (
         f"<li><b>{escape(op)}</b> "
         f'<span class="count">{escape(provider)}, {finding.kind}: {", ".join(links)}</span>'
-        f"{cause}<p>{escape(example.case.dtype)}, {escape(example.sentence)}</p></li>"
+        f"{cause}<p>{escape(example.case.dtype)}, {escape(example.message)}</p></li>"
     )
 
 

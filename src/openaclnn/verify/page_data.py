@@ -81,7 +81,7 @@ def _case(report: Report, results: Sequence[Result], profiles: Table) -> dict[st
     case = results[0].case
     same: dict[tuple[Any, ...], dict[str, Any]] = {}
     for r in results:
-        key = (r.status, r.kind, r.sentence, repr(r.error), repr(r.worst), repr(r.profiles))
+        key = (r.status, r.kind, r.message, repr(r.error), repr(r.worst), repr(r.profiles))
         if key not in same:
             same[key] = {"by": [], **_result(r, profiles)}
         same[key]["by"].append(report.providers.index(r.provider))
@@ -104,7 +104,7 @@ def _described(case: Case) -> dict[str, Any]:
 def _result(r: Result, profiles: Table) -> dict[str, Any]:
     data: dict[str, Any] = {"status": STATUS[r.status]}
     if r.sentence:
-        data["sentence"] = "; ".join(filter(None, (r.sentence, explanation(r))))
+        data["sentence"] = "; ".join(filter(None, (r.message, explanation(r))))
     if r.kind:
         data["kind"] = r.kind
     if r.unit:

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from ..reference import patterns
+from ..reference.compare import element_at
+from ..reference.comparison import Element
 from ..reference.evaluation import Array
 from ..reference.judge import Output, wide
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
@@ -65,7 +67,7 @@ class Part:
     patterns: tuple[Pattern, ...]
     wrong: int
     size: int
-    element: str = ""  # the worst of the wrong ones
+    element: Element | None = None  # the worst of the wrong ones
     parts: tuple[tuple[Part, Part], ...] = ()  # of a severity
 
 
@@ -76,11 +78,8 @@ def unwritten(output: Output) -> Array:
     return np.asarray((bits == PATTERN).all(axis=-1))
 
 
-def of_elements(
-    case: Case, output: Output, wrong: Array, worst: Callable[[Array], str]
-) -> tuple[Part, tuple[Part, ...]]:
-    """What holds for every wrong element, in all and for each of SEVERITIES; `worst` describes
-    one."""
+def of_elements(case: Case, output: Output, wrong: Array) -> tuple[Part, tuple[Part, ...]]:
+    """What holds for every wrong element, in all and for each of SEVERITIES."""
     zero, close = wrong & output.other_zeros, wrong & _is_close(output)
     split = [wrong & ~zero & ~close, zero, close]
     kinds = [kind for kind in split if kind.any()]
@@ -93,12 +92,17 @@ def of_elements(
     every = [s for of_view in selections for s in of_view]
     texts = iter(patterns.of_elements(output, every, (NEVER, unwritten(output))))
     whole, *each = (
-        _whole([Part(next(texts), s.count, s.size, worst(s.wrong)) for s in of_view])
+        _whole([Part(next(texts), s.count, s.size, _worst(output, s.wrong)) for s in of_view])
         for of_view in selections
     )
     left = iter(each or [whole])
-    none = replace(whole, patterns=(), wrong=0, element="")
+    none = replace(whole, patterns=(), wrong=0, element=None)
     return whole, tuple(next(left) if kind.any() else none for kind in split)
+
+
+def _worst(output: Output, wrong: Array) -> Element | None:
+    at = np.flatnonzero(wrong)
+    return element_at(output, int(at[np.argmax(output.ulp.flat[at])])) if at.size else None
 
 
 def _whole(parts: Sequence[Part]) -> Part:
@@ -256,6 +260,19 @@ def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
         yield "for tensors of more than 4 dims"
     if max(sizes) >= LARGE:
         yield f"for tensors of {LARGE:,} elements or more"
+
+
+def of_blocks(case: Case) -> Iterator[str]:
+    """Sizes beyond which a kernel writes that computes whole blocks, perhaps of dense tensors
+    alone."""
+    size = max(math.prod(shape) for shape in case.shapes)
+    dense = not any(_strided(case))
+    for block in patterns.BLOCKS:
+        if size % block:
+            text = f"the number of elements is not a multiple of {block}"
+            yield f"where {text}"
+            if dense:
+                yield f"where all tensors are contiguous and {text}"
 
 
 def _same(a: object, b: object) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ..reference.comparison import described
+from ..reference.comparison import described, pair
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
@@ -20,7 +20,7 @@ from .explanations import known, text
 from .finding import Finding
 from .findings import findings
 from .patterns import short
-from .runner import FAILED, LEFT_OUT, Result
+from .runner import FAILED, LEFT_OUT, Result, expected
 
 LISTED = 20  # values of an attribute
 
@@ -166,11 +166,23 @@ def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
         of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
         cause = found.cause or (NO_CAUSE if r.kind == "wrong" and not known(r.provider) else "")
         lines.append(paint(f"  {of}: {cause}" if cause else f"  {of}", "bold"))
-    lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
+    lines += [*_example(r), f"    {r.case.text()}"]
     if why := explanation(r):
         lines.append(f"    {why}")
     lines.append(paint(f"    {report.command(r)}", "dim"))
     return lines
+
+
+def _example(r: Result) -> list[str]:
+    """Why it failed, and an element below that."""
+    if r.element is None:
+        return [f"  {r.kind}: {r.sentence}"]
+    return [
+        f"  {r.kind}: {r.sentence}",
+        f"    {r.place}",
+        f"      expected {expected(r.element)}",
+        f"      got      {pair(*r.element.got)}",
+    ]
 
 
 def explanation(result: Result) -> str:

@@ -35,7 +35,7 @@ def _result_data(report: Report, r: Result) -> dict[str, Any]:
     data: dict[str, Any] = {"id": r.case.id, "provider": r.provider, "status": r.status}
     if r.status == PASSED:
         return data | {"error": number(r.error), "unit": r.unit}
-    data["sentence"] = r.sentence
+    data["sentence"] = r.message
     if r.status == FAILED:
         data |= {
             "kind": r.kind,

@@ -91,8 +91,9 @@ class Packed:
             if now.tobytes() != self.data[which]:
                 text = f"wrote between the elements of {self.text_of(name)}"
                 return Outcome(None, "damaged", text)
-        if answer.get("unsteady"):
-            text = "two runs of the same call gave different bits"
+        if differ := answer.get("unsteady"):
+            names = [self.text_of(n) for n in self.written if self._memory.get(n) in differ]
+            text = f"two runs of the same call gave different bits in {' and '.join(names)}"
             if self._alias:
                 name = self.text_of(self.written[0])
                 text = f"the bits differ between {name} as a second tensor in the memory of "

@@ -7,12 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..reference.compare import element_at, worst_elements
+from ..reference.compare import worst_elements
 from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judge import Output, outputs
@@ -53,18 +52,34 @@ class Result:
     parts: tuple[tuple[Part, Part], ...] = ()  # for each of DIVISIONS, if element-wise
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
     outputs: tuple[str, ...] = ()  # those that are wrong
-    element: str = ""  # of the sentence
+    element: Element | None = None  # a wrong one
+    is_worst: bool = True  # of all; or only of those that are looked at
     severities: tuple[Part, ...] = ()  # of a wrong result, one for each of SEVERITIES
+
+    @property
+    def message(self) -> str:
+        """The sentence with the element."""
+        if self.element is None:
+            return self.sentence
+        got = f"expected {expected(self.element)}, got {pair(*self.element.got)}"
+        return f"{self.sentence}; {self.place}: {got}"
+
+    @property
+    def place(self) -> str:
+        """Of the element: its index, and what came in."""
+        if self.element is None:
+            return ""
+        given = [f"{name} = {pair(*x)}" for name, x in self.element.inputs.items()]
+        at = ", ".join((f"at {list(self.element.index)}", *given))
+        return at if self.is_worst else f"one of this finding: {at}"
 
     def of_part(self, part: Part) -> Result:
         """What would be known of a wrong result that had this part alone."""
-        sentence = self.sentence
-        if self.element and part.element and part.element != self.element:
-            sentence = sentence.replace(self.element, f"one of this finding: {part.element}")
+        at = [e.index for e in (self.element, part.element) if e]
         return replace(
             self,
-            sentence=sentence,
             element=part.element,
+            is_worst=self.is_worst and len(set(at)) < 2,
             patterns=part.patterns,
             wrong=part.wrong,
             size=part.size,
@@ -202,11 +217,9 @@ class Runner:
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"
-        element = element_text(output, worst[0]) if worst else ""
-        sentence += f"; {element}" if element else ""
         failing = [(o, v.wrong) for o, v in every if not v.passed]
         causes, unexplained = of_elements(provider, case, failing)
-        known, severities = patterns_of(case, output, found.wrong, partial(worst_text, output))
+        known, severities = patterns_of(case, output, found.wrong)
         return Result(
             case,
             provider,
@@ -226,7 +239,7 @@ class Runner:
             known.parts,
             severities=severities,
             outputs=tuple(o.name for o, v in every if not v.passed),
-            element=element,
+            element=worst[0] if worst else None,
         )
 
 
@@ -258,20 +271,11 @@ def worst_of_all(judged: Sequence[tuple[Output, Verdict]]) -> tuple[Element, ...
     return worst_elements(*max(sized, key=lambda pair: greatest(pair[0])[0]), 1)
 
 
-def element_text(output: Output, element: Element) -> str:
-    """[3, 4]: x = -1.5 (0xbe00) must make -0.77 (0x..), but made ..."""
-    given = ", ".join(f"{name} = {pair(*x)}" for name, x in element.inputs.items())
-    at = f"at {list(element.index)}"
-    due, got = pair(*element.nearest), pair(*element.got)
-    return f"{at} {given} must make {due}, but made {got}".replace("  ", " ")
-
-
-def worst_text(output: Output, wrong: Array) -> str:
-    """Of the worst of these elements, if any."""
-    at = np.flatnonzero(wrong)
-    if not at.size:
-        return ""
-    return element_text(output, element_at(output, int(at[np.argmax(output.ulp.flat[at])])))
+def expected(element: Element) -> str:
+    """Rounded, unless that is the result, which is wrong by a finer standard."""
+    if element.nearest == element.got:
+        return f"{element.expected:.17g}"
+    return pair(*element.nearest)
 
 
 def same_bits(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:

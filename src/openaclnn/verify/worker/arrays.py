@@ -191,7 +191,7 @@ def answer(
     fenced = set(message["fenced"])
     parts: list[bytes] = []
     guards: list[bool] = []
-    unsteady = False
+    unsteady: list[int] = []  # memory whose bits differ between the runs
     for run in range(message["repeat"]):
         memories = [arenas.memory(i, part, run, i in fenced) for i, part in enumerate(data)]
         report("the call", run)
@@ -204,8 +204,8 @@ def answer(
         before = parts
         read = [memory.read() for memory in memories]
         parts, guards = [part for part, _ in read], [kept for _, kept in read]
-        if run and any(before[i] != parts[i] for i in message["outputs"]):
-            unsteady = True
+        if run:
+            unsteady = [i for i in message["outputs"] if before[i] != parts[i]]
         if not all(guards):
             break
     sizes = [len(part) for part in parts]
