@@ -126,22 +126,20 @@ template <class Type, int K>
   int64_t i = 0;
   for (; i + kMost * kRegisterFloats <= n; i += kMost * kRegisterFloats)
     work(Registers<kMost>{}, i, kMost * kRegisterFloats);
-  for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
+  if constexpr (kBlockRegisters < kMost) {
+    for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
+  }
   for (; i < n; i += kRegisterFloats)
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
-// Not inlined: every loop ends with them.
+// Not inlined: every loop ends with it.
 template <class Type>
 [[gnu::noinline]] FloatRegister load_last(const typename Type::Raw* in, int64_t n,
                                           typename Type::Raw others) {
   typename Type::Raw part[kRegisterFloats];
   for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = k < n ? in[k] : others;
   return Type::load(part);
-}
-template <class Type>
-[[gnu::noinline]] void narrow_last(typename Type::Raw* out, const float* values, int64_t n) {
-  narrow(out, values, Type::kElement, n);
 }
 
 // Loads n values; `others` fills the rest of the register.
@@ -162,7 +160,7 @@ template <class Type, int K>
   } else {
     float part[kRegisterFloats];
     store_register(part, y.r[0]);
-    narrow_last<Type>(out, part, n);
+    narrow(out, part, Type::kElement, n);
   }
 }
 

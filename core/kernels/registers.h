@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native registers, and packs of them, are types here, with what formulas need beyond arithmetic.
+// Native registers, one or several, are types here, with what formulas need beyond arithmetic.
 // Sums and many values then stay in registers; in a loop that the compiler vectorises, it would put
 // them on the stack.
 #pragma once

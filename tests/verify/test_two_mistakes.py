@@ -281,4 +281,4 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
 def test_a_flag_that_is_ignored_beside_rounding():
     Path("mine.py").write_text(FLAG, encoding="utf-8")
     _, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
-    check(found, "wrong", "self_or_result is negative; mostly with is_result = True ")
+    check(found, "wrong", "self_or_result is negative; far off mostly with is_result = True ")

@@ -31,12 +31,13 @@ struct Source {
   Source behind(int64_t i) const { return {at(i), advance}; }
 };
 
-// How many bytes ahead a streaming pass fetches a single input. leaky_relu, 64 Mi, 2 threads, ms
-// with 0, 512, 2048, 4096: Zen 4 fp32 12.4, 10.5, 10.8, 11.6, fp16 6.9, 6.1, 5.4, 5.2; on Zen 5
-// fp32 takes up to 1.1 of the time with 2048. So do two inputs (leaky_relu_backward).
+// How many bytes ahead a streaming pass fetches its input, if it is the only one. leaky_relu, 64
+// Mi, 2 threads, ms with 0, 512, 2048, 4096: Zen 4 fp32 12.4, 10.5, 10.8, 11.6,
+// fp16 6.9, 6.1, 5.4, 5.2; on Zen 5 fp32 takes up to 1.1 of the time with 2048, and so does
+// leaky_relu_backward, which has two inputs, with any distance.
 inline constexpr int kAhead = 4096;
 template <class Type, class... In>
-[[gnu::always_inline]] inline void fetch_sources(int64_t i, const In&... in) {
+[[gnu::always_inline]] inline void fetch_single_source(int64_t i, const In&... in) {
   if constexpr (sizeof...(In) == 1) (fetch_block<Type>(in.at(i), kAhead), ...);
 }
 
@@ -59,7 +60,7 @@ template <class Type, class F, class... In>
                                                  bool stream, const In... in) {
   constexpr bool always_right = !HasExact<F, In...>;
   const auto compute_pack = [&]<int K>(Registers<K>, int64_t i, int64_t count) {
-    for (int64_t k = 0; stream && k < count; k += kBlock) fetch_sources<Type>(i + k, in...);
+    for (int64_t k = 0; stream && k < count; k += kBlock) fetch_single_source<Type>(i + k, in...);
     Lanes needs = {};
     const auto compute = [&](const auto&... x) {
       return map<K>([&](int k) {
@@ -144,7 +145,7 @@ template <class F, class... In>
   Block y;
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
-    if (stream) fetch_sources<F64>(i, in...);
+    if (stream) fetch_single_source<F64>(i, in...);
     compute(stream ? y.value : out + i, in.at(i)...);
     if (stream) stream_lines(out + i, y.value, sizeof y);
   }

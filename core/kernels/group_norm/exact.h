@@ -45,7 +45,7 @@ class ExactSum {
 
 inline double number_of(Pair x) { return x.high + x.low; }
 
-// σ(t) and 1 - σ(t), the smaller of which is at least exp(-1400), which is 0.
+// σ(t) and 1 - σ(t); t is clamped to ±1400, where exp(-|t|) is 0 already.
 struct Logistic {
   double value, rest;
 };

@@ -174,15 +174,15 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
   for (int64_t p = 0; p < positions; ++p) {
     if constexpr (from == From::memory)
       (fetch_row<0>(in.address(p + kAheadRows), channels * sizeof(Raw)), ...);
-    for_registers(
-        channels, [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-          work(p, c, n, load_some<Type, K>(in[p] + c, n)...);
-        });
+    for_registers(channels,
+                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
+                    work(p, c, n, load_some<Type, K>(in[p] + c, n)...);
+                  });
   }
 }
 
-// Stores `channels` elements at each position: make(c, a register of each
-// input) returns those from channel c on.
+// Stores `channels` elements at each position: make(c, a register of each input) returns those from
+// channel c on.
 template <class Type, From from = From::memory, class Raw = typename Type::Raw>
 [[gnu::always_inline]] inline void store_channels_last(const StridedRows<Raw>& out,
                                                        int64_t channels, int64_t positions,

@@ -26,14 +26,13 @@ inline FloatRegister load_integers(const int8_t* in) {
 template <bool shared>
 inline void widen_scaled(float* out, const int8_t* in, int64_t n, const float* scale,
                          const float* offset) {
-  const auto some = [](const float* of, int64_t i) {
-    return shared ? all_of<FloatRegister>(*of) : load_register<FloatRegister>(of + i);
-  };
+  const FloatRegister one = all_of<FloatRegister>(shared ? *scale : 0);
+  const FloatRegister add = all_of<FloatRegister>(shared && offset != nullptr ? *offset : 0);
   int64_t i = 0;
   for (; i + kRegisterFloats <= n; i += kRegisterFloats) {
     FloatRegister x = load_integers(in + i);
-    if (offset != nullptr) x += some(offset, i);
-    store_register(out + i, x * some(scale, i));
+    if (offset != nullptr) x += shared ? add : load_register<FloatRegister>(offset + i);
+    store_register(out + i, x * (shared ? one : load_register<FloatRegister>(scale + i)));
   }
   for (; i < n; ++i) {
     const int64_t at = shared ? 0 : i;

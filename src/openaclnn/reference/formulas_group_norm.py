@@ -20,8 +20,8 @@ Outputs = tuple[Array, ...]
 # The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 
-# Below this t a logistic function in DOUBLE may be 0 (numerics.md); in FLOAT y is 0 there.
-LEAST_T = -700
+# Below this t a logistic function in DOUBLE is subnormal (numerics.md); in FLOAT y is 0 there.
+LEAST_T = -708
 
 # The eps of the forward whose mean and rstd the gradient gets; the gradient row has no eps.
 EPS = 1e-5

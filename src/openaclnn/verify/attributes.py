@@ -70,7 +70,7 @@ def by_flag(failed: Sequence[Result], passed: Sequence[Result]) -> tuple[Trait, 
                 and len(bad) >= COMPLETE * (len(bad) + good)
                 and rest <= RARELY * others
             ):
-                return counted(f"mostly with {name} = {v}", len(bad), good), bad
+                return counted(f"far off mostly with {name} = {v}", len(bad), good), bad
     return NOTHING, []
 
 

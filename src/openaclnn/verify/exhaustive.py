@@ -29,7 +29,7 @@ from .profile import Curve, Profile
 from .provider import Provider
 from .runner import Result, Runner
 
-SCHEMA = "openaclnn-verify-exhaustive-3"
+SCHEMA = "openaclnn-verify-exhaustive-4"
 CHUNK = 1 << 22  # patterns of a call
 PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 

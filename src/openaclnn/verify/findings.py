@@ -179,7 +179,9 @@ def _divided(
             continue
         both = {r.case.id for r in failed if by_id[id(r)][i].wrong < r.wrong}
         others = list(of_part.values())
-        for group in (_with_flag(g, others) for g in grouping(here, others)):
+        for group in grouping(here, others):
+            if not i or names is not SEVERITIES:  # flags are those of elements far off
+                group = _with_flag(group, others)
             cause = COUNTS.sub("", group.cause)
             if i and cause in first:  # one of both parts
                 other = found[first[cause]]

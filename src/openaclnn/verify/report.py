@@ -20,7 +20,7 @@ from .explanations import known, text
 from .finding import Finding
 from .findings import findings
 from .patterns import short
-from .runner import FAILED, LEFT_OUT, Result, expected
+from .runner import FAILED, LEFT_OUT, Result, expected_text
 
 LISTED = 20  # values of an attribute
 
@@ -180,7 +180,7 @@ def _example(r: Result) -> list[str]:
     return [
         f"  {r.kind}: {r.sentence}",
         f"    {r.place}",
-        f"      expected {expected(r.element)}",
+        f"      expected {expected_text(r.element)}",
         f"      got      {pair(*r.element.got)}",
     ]
 

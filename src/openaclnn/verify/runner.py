@@ -61,7 +61,7 @@ class Result:
         """The sentence with the element."""
         if self.element is None:
             return self.sentence
-        got = f"expected {expected(self.element)}, got {pair(*self.element.got)}"
+        got = f"expected {expected_text(self.element)}, got {pair(*self.element.got)}"
         return f"{self.sentence}; {self.place}: {got}"
 
     @property
@@ -271,7 +271,7 @@ def worst_of_all(judged: Sequence[tuple[Output, Verdict]]) -> tuple[Element, ...
     return worst_elements(*max(sized, key=lambda pair: greatest(pair[0])[0]), 1)
 
 
-def expected(element: Element) -> str:
+def expected_text(element: Element) -> str:
     """Rounded, unless that is the result, which is wrong by a finer standard."""
     if element.nearest == element.got:
         return f"{element.expected:.17g}"

@@ -122,9 +122,9 @@ def serve(source: Connection, sink: Connection, library: Library) -> None:
         try:
             for run in range(message["repeat"]):
                 before, found = found, call(library, arenas, message, data, run, report_step)
-                if run:
-                    pairs = list(zip(before["memory"], found["memory"], strict=True))
-                    answer["unsteady"] = [i for i in message["outputs"] if len(set(pairs[i])) > 1]
+                if run and not answer.get("unsteady"):
+                    one, other = before["memory"], found["memory"]
+                    answer["unsteady"] = [i for i in message["outputs"] if one[i] != other[i]]
                 if not all(found["guards"]):
                     break
             answer["guards"] = found["guards"]

@@ -204,7 +204,7 @@ def answer(
         before = parts
         read = [memory.read() for memory in memories]
         parts, guards = [part for part, _ in read], [kept for _, kept in read]
-        if run:
+        if run and not unsteady:
             unsteady = [i for i in message["outputs"] if before[i] != parts[i]]
         if not all(guards):
             break
