@@ -40,7 +40,7 @@ FAULTS = {
     "status": ("status", r"phase 1 must return 0, but returned 361001$"),
     "late status": ("status", r"phase 2 must return 0, but returned 507015"),
     "accepts": ("status", r"both phases must return 16100[12], but returned 0$"),
-    "outside": ("damaged", r"wrote (outside the memory of|between the elements of) out$"),
+    "outside": ("damaged", r"wrote (outside the memory of|beside the elements of) out$"),
     "input": ("damaged", r"wrote into self, which is an input$"),
     "unsteady": ("unsteady", r"two runs of the same call gave different bits in out$"),
     "in place": ("wrong", r"out: 1 of 1,005 elements are off by more than 0.5 ulp of FLOAT16"),
@@ -115,7 +115,7 @@ def test_writes_around_an_output_are_found_in_every_layout(library, tmp_path, mo
     found = {
         (r["case"]["layout"], r["sentence"]) for r in data["results"] if r["status"] == "failed"
     }
-    between, beyond = "wrote between the elements of out", "wrote outside the memory of out"
+    between, beyond = "wrote beside the elements of out", "wrote outside the memory of out"
     assert {("padded", between), ("offset", between), ("contiguous", beyond)} <= found
 
 

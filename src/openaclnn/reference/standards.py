@@ -20,6 +20,7 @@ peer those of the other implementation.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 OPTIONS: dict[str, tuple[str, ...]] = {  # that each standard takes
@@ -57,7 +58,10 @@ class Standard:
             ("level", self.level_used, LEVELS),
         ):
             if value not in known:
-                raise ValueError(f"{what} must be one of {', '.join(known)}, but got {value!r}")
+                near = difflib.get_close_matches(value, known, 1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                every = ", ".join(known)
+                raise ValueError(f"{what} must be one of {every}, but got {value!r}{meant}")
         for what, number in (("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)):
             if number is not None and not number >= 0:  # nor NaN, beyond which nothing is
                 raise ValueError(f"{what} must be at least 0, but got {number!r}")

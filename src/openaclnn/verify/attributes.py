@@ -16,7 +16,8 @@ from .runner import Result
 from .trait import CHANCE, COMPLETE, MANY, MOST, NOTHING, SEEN, Trait, also, counted
 
 SPARED = 0.7  # of the cases with one value of an attribute have passed
-RARELY = 0.5  # of the cases with the other value of a flag have failed
+OFTEN = 0.7  # of the cases with one value of a flag have failed
+RARELY = 0.5  # as often with the other value
 
 
 def ignored(failed: Sequence[Result], passed: Sequence[Result], usual: Case) -> Trait:
@@ -64,13 +65,9 @@ def by_flag(failed: Sequence[Result], passed: Sequence[Result]) -> tuple[Trait, 
             good = sum(r.case.attributes[name] is v for r in fair)
             rest = len(failed) - len(bad)  # none: the cause says so
             others = rest + len(fair) - good
-            if (
-                rest
-                and len(bad) >= MANY
-                and len(bad) >= COMPLETE * (len(bad) + good)
-                and rest <= RARELY * others
-            ):
-                return counted(f"far off mostly with {name} = {v}", len(bad), good), bad
+            share = len(bad) / max(1, len(bad) + good)
+            if rest and len(bad) >= MANY and share >= OFTEN and rest <= RARELY * share * others:
+                return counted(f"mostly with {name} = {v}", len(bad), good), bad
     return NOTHING, []
 
 

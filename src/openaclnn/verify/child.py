@@ -22,6 +22,7 @@ from .request import WORKSPACE, Packed
 WORKER = Path(__file__).with_name("worker")
 HEAD = re.compile(r"^\[PID:.*?\(E\w+\): ")  # of a message of aclGetRecentErrMsg
 START = 60.0  # seconds that loading a library may take
+HEAP = ("malloc", "free()", "corrupt", "munmap_chunk")  # in what glibc says of a damaged heap
 
 
 class Died(Exception):
@@ -90,6 +91,8 @@ class Child:
             if (again := crash([place])) is not None:
                 phase = again.step if again.step in ("phase 1", "the call") else "phase 2"
                 where = "past the end" if again.run else "before the start"
+                if again.signal == signal.SIGABRT:
+                    return None  # glibc found its heap damaged: not where the memory of a tensor is
                 how = signal.Signals(again.signal).name if again.signal else "a hang"
                 of = request.text_of(name)
                 text = f"{phase} reads or writes memory {where} of {of}: where that memory"
@@ -161,6 +164,8 @@ class Child:
         how = f"exit status {status}"
         if status < 0:
             how = signal.Signals(-status).name
+        if -status == signal.SIGABRT and any(word in output for word in HEAP):
+            output += ": the call wrote outside of memory that it allocated itself"
         self._forget()
         text = f"the process ended in {self._step} with {how}{output}"
         return Died("crashed", text, self._step, self._run, max(0, -status))

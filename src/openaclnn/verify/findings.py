@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ..reference.patterns import NEAR_ZERO, common
+from ..reference.patterns import NEAR_ZERO, TAIL, common
 from ..reference.precision import NARROW, NEAR, NEAR_SUMS, ROUNDING, SIGN
 from .attributes import by_flag
 from .explanations import known
 from .finding import Finding, order, stage
 from .grouping import SOME, grouped
 from .overall import complete, likely
-from .patterns import CLOSE, DIVISIONS, SEVERITIES, ZEROS, Part
+from .patterns import CLOSE, DIVISIONS, FAR, SEVERITIES, ZEROS, Part
 from .remarks import of_outputs, of_rounding, of_unwritten
 from .runner import FAILED, LEFT_OUT, PASSED, Result
 from .trait import NOTHING, Trait
@@ -67,13 +67,15 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     found.sort(key=order)
     for i, one in enumerate(found):
         f = one if one.part else _with_flag(one, compared)
+        if len(f.results) == 1 and TAIL in f.cause:  # any element may be the last
+            f = replace(f, trait=NOTHING.said(f.part))
         more = of_unwritten(f.cause, f.results) + of_outputs(f.results)
         after = more if f.cause else more.removeprefix("; ")
         found[i] = replace(f, trait=f.trait.said(after=after))
     return found
 
 
-def _with_flag(found: Finding, compared: Sequence[Result]) -> Finding:
+def _with_flag(found: Finding, compared: Sequence[Result], what: str = f"{FAR} ") -> Finding:
     """With the value of a flag that most results with elements far off have, in its cause and its
     example."""
     far = [r for r in found.results if not r.severities or r.severities[0].wrong]
@@ -86,7 +88,7 @@ def _with_flag(found: Finding, compared: Sequence[Result]) -> Finding:
         return found
     known_ids = {id(r) for r in with_it}
     clear = tuple(r for r in found.clear or found.results if id(r) in known_ids)
-    return replace(found, trait=found.trait.said(after=f"; {flag.text}"), clear=clear)
+    return replace(found, trait=found.trait.said(after=f"; {what}{flag.text}"), clear=clear)
 
 
 def _clearest(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
@@ -181,7 +183,7 @@ def _divided(
         others = list(of_part.values())
         for group in grouping(here, others):
             if not i or names is not SEVERITIES:  # flags are those of elements far off
-                group = _with_flag(group, others)
+                group = _with_flag(group, others, "" if names is SEVERITIES else f"{FAR} ")
             cause = COUNTS.sub("", group.cause)
             if i and cause in first:  # one of both parts
                 other = found[first[cause]]

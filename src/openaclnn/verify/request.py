@@ -89,7 +89,7 @@ class Packed:
             results[name] = taken.copy()
             taken[...] = view
             if now.tobytes() != self.data[which]:
-                text = f"wrote between the elements of {self.text_of(name)}"
+                text = f"wrote beside the elements of {self.text_of(name)}"
                 return Outcome(None, "damaged", text)
         if differ := answer.get("unsteady"):
             names = [self.text_of(n) for n in self.written if self._memory.get(n) in differ]
