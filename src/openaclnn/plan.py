@@ -10,6 +10,7 @@ import numpy as np
 from ._core import Plan
 from .rows.catalogue import nearest
 from .rows.schema import Op, Parameter
+from .rows.suggestions import did_you_mean
 from .rows.table import OPS
 
 _INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.python)}
@@ -28,7 +29,7 @@ def find(name: str, caller: str = "plan") -> tuple[int, Op]:
             raise ValueError(f"no operator {name!r} here: ATen computes it, for C and torch_npu")
         meant = f"{row.name}, which ATen computes" if row else nearest(name)
         known = f"there are {', '.join(op.name for op in OPS)}"
-        raise ValueError(f"no operator {name!r}; {f'did you mean {meant}?' if meant else known}")
+        raise ValueError(f"no operator {name!r}{did_you_mean(meant, known)}")
     index = _INDEX[name]
     return index, OPS[index]
 

@@ -144,7 +144,7 @@ def test_names_that_are_out_of_order(capsys):
     assert said in capsys.readouterr().err
     Path("mine.py").write_text("def elu(scale, zz, alpha, x):\n    return x\n", encoding="utf-8")
     assert main(["verify", "python:mine.py:elu", "--op", "elu", "--quiet"]) == 2
-    assert ", and by position scale would be another one" in capsys.readouterr().err
+    assert "; by position scale would be another one" in capsys.readouterr().err
 
 
 def test_an_input_that_is_written_is_the_cause(capsys):
@@ -212,7 +212,7 @@ def test_a_parameter_that_the_operator_lacks(capsys):
     status, found = verified("python:mine.py:elu", "elu", "--dtype", "fp32")
     said = capsys.readouterr().err
     assert "alhpa is no argument of elu (x, alpha, scale, input_scale); did you mean alpha?" in said
-    assert "threads is no argument of elu (x, alpha, scale, input_scale), and keeps its def" in said
+    assert "threads is no argument of elu (x, alpha, scale, input_scale); it keeps its def" in said
     check(found, "wrong", "; elu\\(\\) has no parameter alpha$")
     assert status == 1
 

@@ -16,10 +16,11 @@ inline double log_odds(double z) {
   return log_ratio(tiny ? z * 0x1p200 : z, 1 - z, 2 * z - 1) - (tiny ? 0x1.1542457337d43p7 : 0);
 }
 
+// For eps < 1/2. All negative ones, which do not clamp, are -inf.
 struct logit_exact {
-  double eps, at_eps;  // eps < 0: no clamp; eps >= 1/2, where the lower bound wins, or NaN: at_eps
-  explicit logit_exact(const double* attributes)
-      : eps(attributes[0]), at_eps(eps < 0 ? 0 : value_of(eps)) {}
+  double eps, at_eps;
+  explicit logit_exact(double eps)
+      : eps(eps < 0 ? -__builtin_inf() : eps), at_eps(eps < 0 ? 0 : value_of(eps)) {}
 
   static double value_of(double z) {
     const double infinity = __builtin_inf();
@@ -31,9 +32,7 @@ struct logit_exact {
   // comparison of x with eps decides.
   double exact(double x) const {
     const double y = value_of(x);
-    const bool below = !(eps < 0.5) | (x < eps), above = 1 - x < eps;
-    const double clamped = below ? at_eps : above ? 0 - at_eps : y;
-    return ((eps < 0) | (x != x)) ? y : clamped;
+    return x < eps ? at_eps : 1 - x < eps ? 0 - at_eps : y;
   }
 };
 
@@ -121,12 +120,22 @@ struct logit_clamped : logit_exact {
   }
 };
 
+// For eps >= 1/2, where the lower bound wins, and NaN.
+struct logit_constant {
+  double value;
+  template <class V>
+  V fast(V x) const {
+    return x == x ? all_of<V>(value) : all_of<V>(__builtin_nanf(""));
+  }
+};
+
 struct logit {
   template <class M>
   static void choose(const double* attributes, const auto& use) {
-    const logit_exact e(attributes);
+    const double eps = attributes[0];
+    if (!(eps < 0.5)) return use(logit_constant{logit_exact::value_of(eps)});
+    const logit_exact e(eps);
     if constexpr (!__is_same(M, Double)) {
-      if (!(e.eps < 0.5)) return use(e);
       const float most = float_of(bits_of(1.0f) - 1);
       if (e.eps < 0) return use(logit_unclamped{e});
       const logit_clamped clamped(e);

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from typing import Any
 
 from ..report.text_table import Paint, columns
+from ..rows.suggestions import near
 from . import Row, products
 from .products import text as product_text
 from .prototypes import PLAIN, functions, gathered, headers, prototypes
@@ -113,8 +113,8 @@ def find(name: str) -> Row | None:
 
 def nearest(name: str) -> str | None:
     known = {own.lower().removeprefix("aclnn"): own for own in functions()}
-    near = difflib.get_close_matches(name.lower().removeprefix("aclnn"), known, 1)
-    return known[near[0]] if near else None
+    meant = near(name.lower().removeprefix("aclnn"), known)
+    return known[meant] if meant else None
 
 
 def as_data(row: Row) -> dict[str, Any]:

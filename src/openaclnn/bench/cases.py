@@ -15,7 +15,6 @@ import numpy as np
 import openaclnn
 
 from ..reference.evaluation import REFERENCES, Array, input_shapes, numpy_dtype
-from ..reference.formulas import probability
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
 from .baseline_table import BASELINES
@@ -95,13 +94,10 @@ def arrays(case: Case) -> Arrays:
         )
     rng = np.random.default_rng(SEED)
     inputs = []
-    for one, draw in zip(shapes, REFERENCES[op.kernel].domain, strict=True):
+    for one, domain in zip(shapes, REFERENCES[op.kernel].domain, strict=True):
         memory = aligned(math.prod(one), kind)
         with np.errstate(over="ignore"):
-            values = draw(rng, min(BLOCK, memory.size))
-            if draw is probability:
-                values = abs(values) % 1  # verify's tenth outside of [0, 1] is NaN by default
-            drawn = values.astype(kind)
+            drawn = domain.within(rng, min(BLOCK, memory.size)).astype(kind)
         drawn[np.isinf(drawn)] = 1  # gradients up to 2^20, in FLOAT16
         memory[...] = np.resize(drawn, memory.size)
         inputs.append(_view(memory, one, case.layout))

@@ -10,6 +10,7 @@ from typing import Any
 from ..aten import catalogue as aten
 from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op, Parameter
+from ..rows.suggestions import did_you_mean
 from ..rows.table import OPS
 
 ATTRIBUTE = "attribute_"  # before the names of attributes among the arguments
@@ -28,9 +29,8 @@ def operator(name: str) -> Op:
                 f"{row.name} is computed by ATen, but this command takes openaclnn's own "
                 "operators; see:  openaclnn ops"
             )
-        meant = nearest(name)
-        hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
-        raise WrongUse(f"there is no operator {name}; {hint}")
+        hint = did_you_mean(nearest(name), "see:  openaclnn ops")
+        raise WrongUse(f"there is no operator {name}{hint}")
     return op
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from .. import _core
 from ..report.output import guarded
 from ..report.text_table import Paint
+from ..rows.suggestions import did_you_mean, near
 from . import (
     bench,
     cc,
@@ -80,9 +80,8 @@ class Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         if values[0] not in self.choices:
-            near = difflib.get_close_matches(values[0], self.choices, 1)
-            hint = f"did you mean {near[0]}?" if near else "see:  openaclnn --help"
-            parser.error(f"there is no command {values[0]}; {hint}")
+            hint = did_you_mean(near(values[0], self.choices), "see:  openaclnn --help")
+            parser.error(f"there is no command {values[0]}{hint}")
         super().__call__(parser, namespace, values, option_string)
 
 
@@ -100,8 +99,8 @@ class Command(Parser):
         if unknown:
             known = [option for option in self._option_string_actions if option.startswith("--")]
             options = [word for word in unknown if word.startswith("-")]
-            near = [n for word in options for n in difflib.get_close_matches(word, known, 1)]
-            hint = f"; did you mean {near[0]}?" if near else self._hint(unknown[0], list(args))
+            meant = next(filter(None, (near(word, known) for word in options)), None)
+            hint = did_you_mean(meant, self._hint(unknown[0], list(args)))
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
@@ -109,9 +108,9 @@ class Command(Parser):
         before = given[given.index(word) - 1] if word in given[1:] else ""
         option = self._option_string_actions.get(before)
         if option is not None and option.nargs == 0:
-            return f"; {before} takes no argument"
+            return f"{before} takes no argument"
         if "--cases" in self._option_string_actions and word in attribute_options():
-            return "; attributes are those of the cases: --cases FILE.json takes your own"
+            return "attributes are those of the cases: --cases FILE.json takes your own"
         return ""
 
 

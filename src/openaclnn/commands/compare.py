@@ -16,6 +16,7 @@ from ..report.output import unwritable, write_text
 from ..report.text_table import Paint
 from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean
 from .arguments import WRONG_USE as WRONG_USE
 from .arguments import WrongUse, add_attributes, given_attributes
 from .compare_files import of_function, of_operator, results
@@ -86,9 +87,8 @@ def _operator(name: str) -> Op | Row:
         return own
     if (row := aten.find(name)) is not None:
         return row
-    near = nearest(name) or aten.nearest(name)
-    hint = f"did you mean {near}?" if near else "see:  openaclnn ops"
-    raise WrongUse(f"there is no operator {name}; {hint}")
+    hint = did_you_mean(nearest(name) or aten.nearest(name), "see:  openaclnn ops")
+    raise WrongUse(f"there is no operator {name}{hint}")
 
 
 def _own(arguments: argparse.Namespace, op: Op) -> Comparison:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import pickle
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..aten import Parameter, Row
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean, near
 from .arguments import WrongUse
 
 NOTHING = "-"  # a result that was not computed, or NULL
@@ -96,8 +96,8 @@ def of_function(row: Row, words: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     given: dict[str, str] = {}
     for word in words[len(outputs) :]:
         name, equals, value = word.partition("=")
-        if equals and (near := difflib.get_close_matches(name, taken, 1)) and name not in taken:
-            raise WrongUse(f"{takes}, but got {word}; did you mean {near[0]}={value}?")
+        if equals and name not in taken and (meant := near(name, taken)):
+            raise WrongUse(f"{takes}, but got {word}{did_you_mean(f'{meant}={value}')}")
         if not equals or name not in taken:
             left = [own for own in taken if own not in given]
             if not left:

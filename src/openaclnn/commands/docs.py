@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 from ..report.text_table import Paint
+from ..rows.suggestions import did_you_mean, near
 from ..settings import home
 
 # In the order of the site's navigation.
@@ -52,23 +52,22 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         return 0
     name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
-        near = _near(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see:  openaclnn docs"
-        print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
+        hint = did_you_mean(" or ".join(_meant(name, known)), "see:  openaclnn docs")
+        print(f"openaclnn docs: there is no page {arguments.page}{hint}", file=sys.stderr)
         return 2
     _, text = known[name].read_text(encoding="utf-8").split("\n", 1)
     print(text, end="")
     return 0
 
 
-def _near(name: str, known: dict[str, Path]) -> list[str]:
+def _meant(name: str, known: dict[str, Path]) -> list[str]:
     """Pages whose name or title has this in it, or that are spelt nearly so."""
     word = name.casefold()
     if not word:
         return []
     within = [page for page in known if word in page]
     titled = [page for page, path in known.items() if word in title(path).casefold()]
-    return within or titled or difflib.get_close_matches(name, known, 1)
+    return within or titled or [page for page in [near(name, known)] if page]
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import shlex
 import sys
@@ -18,6 +17,7 @@ from ..aten.library import built_library
 from ..compiled import BuildError
 from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..report.text_table import Paint
+from ..rows.suggestions import did_you_mean, near
 from ..rows.table import PRODUCTS
 from ..settings import config, products
 from ..torch_npu.environment import DEFAULTS, environment
@@ -179,9 +179,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     if words[:1] == ["--"]:
         words = words[1:]
     elif words and words[0].startswith("-"):
-        near = difflib.get_close_matches(words[0], OPTIONS, 1)
-        hint = f"did you mean {near[0]}?" if near else "see:  openaclnn npu --help"
-        return refuse(f"there is no option {words[0]}; {hint}")
+        hint = did_you_mean(near(words[0], OPTIONS), "see:  openaclnn npu --help")
+        return refuse(f"there is no option {words[0]}{hint}")
     if not words or words[0].startswith("-"):
         return refuse("a command must follow, as in: openaclnn npu -- python train.py")
     if not given:

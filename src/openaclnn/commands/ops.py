@@ -26,6 +26,7 @@ from ..rows.catalogue import (
     shapes,
 )
 from ..rows.schema import Op, Parameter
+from ..rows.suggestions import did_you_mean
 from ..rows.table import ANY, OPS, PRODUCTS
 from . import runtime_functions
 
@@ -154,10 +155,9 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
             show_runtime_function(arguments.name, arguments, paint)
             return 0
         if op is None:
-            meant = nearest_function(arguments.name)
             lists = "see:  openaclnn ops  and  openaclnn ops --aten"
-            hint = f"did you mean {meant}?" if meant else lists
-            print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)
+            hint = did_you_mean(nearest_function(arguments.name), lists)
+            print(f"openaclnn ops: there is no {arguments.name}{hint}", file=sys.stderr)
             return 2
         chosen = [op]
     if arguments.json:
@@ -178,8 +178,8 @@ def show_aten_ops(arguments: argparse.Namespace, paint: Paint) -> int:
     if arguments.name is not None:
         row = aten.find(arguments.name)
         if row is None:
-            meant, own = aten.nearest(arguments.name), find_operator(arguments.name)
-            hint = f"; did you mean {meant}?" if meant else "; see:  openaclnn ops --aten"
+            own = find_operator(arguments.name)
+            hint = did_you_mean(aten.nearest(arguments.name), "see:  openaclnn ops --aten")
             if own is not None:
                 hint = f": openaclnn does; see:  openaclnn ops {own.name}"
             print(f"openaclnn ops: ATen computes no {arguments.name}{hint}", file=sys.stderr)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 from functools import cache
 
 from ..report.text_table import Paint
 from ..rows.headers import Declaration, declarations, texts
+from ..rows.suggestions import near
 from ..settings import home
 
 
@@ -24,8 +24,7 @@ def functions() -> dict[str, Declaration]:
 
 
 def nearest(name: str) -> str | None:
-    near = difflib.get_close_matches(name, functions(), 1, 0.8)
-    return near[0] if near else None
+    return near(name, functions(), cutoff=0.8)
 
 
 def as_json(own: Declaration) -> str:

@@ -18,6 +18,7 @@ from ..report.output import unwritable, write_json, write_text
 from ..report.text_table import Paint
 from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
 from .compare import WRONG_USE, add_standard, standard_options
@@ -295,5 +296,5 @@ def _operator(name: str) -> Op:
         known = aten.find(name)
         meant = known.name if known else "" if nearest(name) else aten.nearest(name)
         if meant:
-            raise ValueError(f"no operator {name!r}; did you mean {meant}, which ATen computes?")
+            raise ValueError(f"no operator {name!r}{did_you_mean(f'{meant}, which ATen computes')}")
     return operator(name)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array, evaluate, input_shapes
-from ..reference.formulas import probability
 from ..rows.gradients import gradient_row, sources
 from ..rows.schema import Op, Parameter
 from ..rows.table import OPS
@@ -97,10 +96,10 @@ def inputs_along(op: Op, x: Array, attributes: Mapping[str, Any]) -> list[Array]
 
 
 def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> Curves:
-    """Over the given range; without one from -4 to 4 (0 to 1 for a probability), and wider where
+    """Over the given range; without one over the domain's interval, or from -4 to 4 and wider where
     the function breaks beyond. A row with named sizes is drawn for one group."""
     reference, axis = REFERENCES[op.kernel], varied(op)
-    of_probability = reference.domain[op.input_tensors.index(axis)] is probability
+    interval = reference.domain[op.input_tensors.index(axis)].interval
 
     def value(at: Array) -> Array:
         given = inputs_along(op, at, attributes)
@@ -109,11 +108,9 @@ def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> 
     found: list[Mark] = []
     if op.pointwise:
         at = {p for p in (0.0, *reference.special(attributes).values()) if math.isfinite(p)}
-        found = marks(
-            value, sorted({*at, *(-p for p in at)} | ({1.0} if of_probability else set()))
-        )
-    low, high = ends or ((0.0, 1.0) if of_probability else (-WIDTH / 2, WIDTH / 2))
-    if ends is None and not of_probability:
+        found = marks(value, sorted({*at, *(-p for p in at), *(interval or ())}))
+    low, high = ends or interval or (-WIDTH / 2, WIDTH / 2)
+    if ends is None and interval is None:
         for mark in found:
             low, high = min(low, 1.25 * mark.x), max(high, 1.25 * mark.x)
     found = [mark for mark in found if low <= mark.x <= high]

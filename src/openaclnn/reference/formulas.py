@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .domains import Domain, ordinary, probability, wide
+
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]  # by Python name
-Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
 Shapes = Sequence[tuple[int, ...]]
 Together = Callable[[np.random.Generator, Attributes, Shapes], Sequence[Array]]
 
@@ -37,7 +38,7 @@ class Reference:
     """One kernel, so completely that a test needs to know nothing else."""
 
     formula: Callable[..., Any]  # an array, or a tuple of them
-    domain: tuple[Draw, ...]
+    domain: tuple[Domain, ...]  # one per input
     attributes: tuple[Attributes, ...]
     ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
     lost: float = 0.0  # added to the bound of a FLOAT result, however small the result is
@@ -59,25 +60,6 @@ class Reference:
     rates: Mapping[str, str] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
-
-
-# ---- domains ----
-
-
-def wide(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    """Both signs, magnitudes spread over 2^-20 to 2^20."""
-    return np.ldexp(rng.uniform(-1, 1, n), rng.integers(-20, 21, n))
-
-
-def ordinary(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    """What activations look like: normal, of standard deviation 3."""
-    return rng.normal(0, 3, n)
-
-
-def probability(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    """Between 0 and 1, often close to either; a tenth outside."""
-    odds = np.exp(rng.normal(0, 4, n))
-    return np.where(rng.random(n) < 0.1, rng.normal(0, 3, n), odds / (1 + odds))
 
 
 # ---- the kernels ----

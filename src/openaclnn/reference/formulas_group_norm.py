@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .domains import Domain, normal
 from .formulas import Array, Attributes, Reference, Shapes
 
 Outputs = tuple[Array, ...]
@@ -27,15 +27,7 @@ LEAST_T = -708
 EPS = 1e-5
 
 
-def _normal(mean: float, deviation: float) -> Any:
-    def draw(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-        return rng.normal(mean, deviation, n)
-
-    return draw
-
-
-def _positive(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    return rng.uniform(0.5, 2, n)
+_positive = Domain(lambda rng, n: rng.uniform(0.5, 2, n))
 
 
 def _grouped(x: Array, groups: int) -> Array:
@@ -203,7 +195,7 @@ REFERENCES: dict[str, Reference] = {
         neutral={"beta": 0.0},
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
-        domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
+        domain=(normal(0.5, 2), normal(1, 0.3), normal(0, 0.5)),
         attributes=(
             *({**g, "eps": 1e-5, "activate_swish": True} for g in _GROUPS),
             {**_GROUPS[1], "eps": 0.5, "activate_swish": False},
@@ -220,8 +212,8 @@ REFERENCES: dict[str, Reference] = {
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
         domain=(
-            *(_normal(0, 1), _normal(0, 1), _positive),
-            *(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
+            *(normal(0, 1), normal(0, 1), _positive),
+            *(normal(0.5, 2), normal(1, 0.3), normal(0, 0.5)),
         ),
         attributes=tuple(
             {**g, "dgamma_is_require": True, "dbeta_is_require": True} for g in _GROUPS

@@ -20,8 +20,9 @@ peer those of the other implementation.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
+
+from ..rows.suggestions import did_you_mean, near
 
 OPTIONS: dict[str, tuple[str, ...]] = {  # that each standard takes
     "ours": ("ulp",),
@@ -58,10 +59,8 @@ class Standard:
             ("level", self.level_used, LEVELS),
         ):
             if value not in known:
-                near = difflib.get_close_matches(value, known, 1)
-                meant = f"; did you mean {near[0]}?" if near else ""
-                every = ", ".join(known)
-                raise ValueError(f"{what} must be one of {every}, but got {value!r}{meant}")
+                every, hint = ", ".join(known), did_you_mean(near(value, known))
+                raise ValueError(f"{what} must be one of {every}, but got {value!r}{hint}")
         for what, number in (("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)):
             if number is not None and not number >= 0:  # nor NaN, beyond which nothing is
                 raise ValueError(f"{what} must be at least 0, but got {number!r}")

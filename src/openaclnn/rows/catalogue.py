@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -12,6 +11,7 @@ from typing import Any
 from .dtypes import DTYPES
 from .schema import Op, Parameter
 from .shapes import Form
+from .suggestions import near
 from .table import OPS
 
 SHORT = {dtype.name: dtype.short for dtype in DTYPES.values()}
@@ -166,8 +166,8 @@ def nearest(name: str) -> str | None:
         for op in OPS
         for spelling in (op.name, op.python)
     }
-    near = difflib.get_close_matches(name.lower().removeprefix("aclnn"), known, 1)
-    return known[near[0]] if near else None
+    meant = near(name.lower().removeprefix("aclnn"), known)
+    return known[meant] if meant else None
 
 
 def markdown(ops: Sequence[Op] = OPS) -> str:

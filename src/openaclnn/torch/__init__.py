@@ -13,7 +13,6 @@ cache; `python -m openaclnn.torch` does so ahead of time.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -27,6 +26,8 @@ except RuntimeError as error:
         "TORCH_DEVICE_BACKEND_AUTOLOAD=0"
     ) from error
 
+from ..rows.suggestions import did_you_mean as _did_you_mean
+from ..rows.suggestions import near as _near
 from .building import build, cache
 from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
 from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
@@ -49,8 +50,7 @@ def __getattr__(name: str) -> Any:
         from .graph_pass import fuse_pass
 
         return fuse_pass
-    near = difflib.get_close_matches(name, __all__, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = _did_you_mean(_near(name, __all__))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 

@@ -11,13 +11,13 @@ python:FILE:NAME    a Python function, in a child process
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..rows.catalogue import find_operator
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean, near
 from ..settings import config, home
 from .library import LibraryProvider
 from .provider import BadProvider, Provider
@@ -64,11 +64,11 @@ def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
 def _meant(word: str) -> str:
     """The provider whose first word was misspelt or forgotten."""
     kind, _, rest = word.partition(":")
-    if near := difflib.get_close_matches(kind, KINDS, 1):
-        return f"; did you mean {near[0]}{f':{rest}' if rest else ''}?"
+    if meant := near(kind, KINDS):
+        return did_you_mean(f"{meant}:{rest}" if rest else meant)
     if ".py:" in word or word.endswith(".py"):
-        return f"; did you mean python:{word if ':' in word else f'{word}:FUNCTION'}?"
-    return f"; did you mean library:{word}?" if ".so" in Path(word).suffixes else ""
+        return did_you_mean(f"python:{word if ':' in word else f'{word}:FUNCTION'}")
+    return did_you_mean(f"library:{word}" if ".so" in Path(word).suffixes else None)
 
 
 def _ours(level: str, timeout: float, alone: bool) -> Provider:

@@ -7,7 +7,6 @@ of the Python function or, with outputs to write, of the C function.
 
 from __future__ import annotations
 
-import difflib
 import os
 import zlib
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from ..reference.evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean, near
 from .cases import Case
 from .child import WORKER, Child, Died
 from .provider import BadProvider, Outcome
@@ -65,10 +65,10 @@ class Arguments:
         pairs = zip((p["name"] for p in given), self.positions, strict=False)
         if moved := [word for word, due in pairs if known.get(word, due) != due]:
             other = next(p["name"] for p in given if p["name"] not in known)
-            near = difflib.get_close_matches(other, [p.python_name for p in op.parameters], 1)
-            by_position = f", and by position {moved[0]} would be another one"
-            meant = f"; did you mean {near[0]}?" if near else by_position
-            raise ValueError(f"{other} is no argument of {op.python} ({takes}){meant}")
+            meant = near(other, (p.python_name for p in op.parameters))
+            by_position = f"by position {moved[0]} would be another one"
+            hint = did_you_mean(meant, by_position)
+            raise ValueError(f"{other} is no argument of {op.python} ({takes}){hint}")
 
         self._own = [p["name"] for p in given if p["name"] not in known][: len(self.positions)]
 
@@ -141,9 +141,8 @@ class PythonProvider:
     def _note(self, word: str) -> str:
         """Of a parameter that no case gives a value."""
         takes = ", ".join(p.python_name for p in self._op.parameters if p.role != "output")
-        near = difflib.get_close_matches(word, self.untaken, 1)
-        meant = f"; did you mean {near[0]}?" if near else ", and keeps its default"
-        return f"{self.name}: {word} is no argument of {self._op.python} ({takes}){meant}"
+        hint = did_you_mean(near(word, self.untaken), "it keeps its default")
+        return f"{self.name}: {word} is no argument of {self._op.python} ({takes}){hint}"
 
     @property
     def fingerprint(self) -> int:

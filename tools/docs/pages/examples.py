@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from openaclnn.reference.domains import wide
 from openaclnn.reference.evaluation import REFERENCES, Array, evaluate, input_shapes
-from openaclnn.reference.formulas import wide
 from openaclnn.rows.schema import Op, Parameter
 
 SEED = 7
@@ -39,9 +39,9 @@ def inputs_of(op: Op) -> list[Array]:
     rng = np.random.default_rng(SEED)
     shapes = input_shapes(op, shape_of(op), attributes_of(op))
     made = []
-    for draw, shape in zip(REFERENCES[op.kernel].domain, shapes, strict=True):
+    for domain, shape in zip(REFERENCES[op.kernel].domain, shapes, strict=True):
         n = math.prod(shape)
-        values = rng.normal(0, 2, n) if draw is wide else draw(rng, n)
+        values = rng.normal(0, 2, n) if domain is wide else domain(rng, n)
         made.append(np.array([float(f"{v:.2g}") for v in values], np.float32).reshape(shape))
     return made
 
