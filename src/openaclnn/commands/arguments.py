@@ -21,6 +21,11 @@ class WrongUse(Exception):
     """One sentence."""
 
 
+def separated(text: str) -> list[str]:
+    """The words of an option that takes several, with commas between them or each with its own."""
+    return [word for word in text.split(",") if word]
+
+
 def operator(name: str) -> Op:
     op = find_operator(name)
     if op is None:

@@ -24,6 +24,7 @@ from .arguments import (
     given_attributes,
     operator,
     refuse_others,
+    separated,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def _read(arguments: argparse.Namespace) -> tuple[list[Case], Path | None]:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise WrongUse(f"--{name} must be at least 1, but is {value}")
-    dtypes = list(dict.fromkeys(dtype_of(d, "--dtype") for d in arguments.dtype or ["fp32"]))
+    words = [word for one in arguments.dtype or ["fp32"] for word in separated(one)]
+    dtypes = list(dict.fromkeys(dtype_of(word, "--dtype") for word in words))
     if arguments.sweep is None:
         if arguments.out:
             raise WrongUse("--out must come with --sweep")

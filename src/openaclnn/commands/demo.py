@@ -13,7 +13,7 @@ from ..report.text_table import Paint
 from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from .arguments import WRONG_USE, WrongUse, operator
+from .arguments import WRONG_USE, WrongUse, operator, separated
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -27,11 +27,17 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Exit status: 0, 1 when a promised accuracy is not kept, 2 when nothing was run.\n\n"
         "  openaclnn demo\n"
         "  openaclnn demo --all\n"
-        "  openaclnn demo --op elu --op logit --html demo.html\n"
+        "  openaclnn demo --op elu,logit --html demo.html\n"
         "  OPENACLNN_NUM_THREADS=1 openaclnn demo --json -",
     )
     add = sub.add_argument
-    add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
+    add(
+        "--op",
+        action="extend",
+        type=separated,
+        metavar="OPERATOR",
+        help="only this one, or several: elu,logit",
+    )
     add("--all", action="store_true", help="also formulas, special values and all measurements")
     add("--json", metavar="FILE", help="write the results; - for standard output")
     add("--html", metavar="FILE", help="write an HTML report; - for standard output")

@@ -7,25 +7,20 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..aten import catalogue as aten
 from ..compiled import BuildError
-from ..reference.dtypes import dtype_of, missing_module
 from ..report.output import unwritable, write_json, write_text
 from ..report.text_table import Paint
-from ..rows.catalogue import find_operator, nearest
-from ..rows.schema import Op
-from ..rows.suggestions import did_you_mean
-from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
+from .arguments import separated
 from .compare import WRONG_USE, add_standard, standard_options
 from .programs import C_SUFFIXES, CXX_SUFFIXES
+from .verify_cases import aten_rows, chosen_cases, named_by_functions
 
 if TYPE_CHECKING:
-    from ..aten import Row
     from ..verify.cases import Case
     from ..verify.provider import Provider
 
@@ -60,8 +55,9 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add = sub.add_argument
     add("providers", nargs="*", metavar="PROVIDER", help="what computes the results (openaclnn)")
-    add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
-    add("--dtype", action="append", metavar="DTYPE", help="only tensors of it; may be repeated")
+    several: dict[str, Any] = {"action": "extend", "type": separated}
+    add("--op", metavar="OPERATOR", help="only this one, or several: elu,logit", **several)
+    add("--dtype", metavar="DTYPE", help="only tensors of it, or of several: fp32,fp16", **several)
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
     add("--only", action="append", metavar="ID", help="only this case, and show what is printed")
     add("--cases", metavar="FILE.json", help="cases of a file instead of those that it makes")
@@ -88,9 +84,9 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     try:
         if arguments.state and not arguments.exhaustive:
             raise ValueError("--state must come with --exhaustive")
-        arguments.op = arguments.op or _named_by_functions(arguments)
-        rows = _rows(arguments)
-        cases = _cases(arguments, rows)
+        arguments.op = arguments.op or named_by_functions(arguments)
+        rows = aten_rows(arguments)
+        cases = chosen_cases(arguments, rows)
         if arguments.list:
             listed = [case.as_data() for case in cases]
             print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
@@ -207,30 +203,10 @@ def _verify(
     return 1 if report.failed else 0
 
 
-def _named_by_functions(arguments: argparse.Namespace) -> list[str] | None:
-    """The operators whose names Python functions have, if nothing else is judged."""
-    names = [word.rpartition(":")[2] for word in arguments.providers]
-    every = all(word.startswith("python:") for word in arguments.providers)
-    return names if names and every and all(map(find_operator, names)) else None
-
-
-def _rows(arguments: argparse.Namespace) -> list[Row]:
-    """The functions that ATen computes among the operators asked for: all or none of them."""
-    from ..aten.prototypes import functions
-
-    names = arguments.op or ()
-    rows = [functions()[name] for name in names if name in functions()]
-    if rows and len(rows) < len(names):
-        raise ValueError("--op must name either functions that ATen computes or others")
-    if rows and (arguments.cases or arguments.list or arguments.exhaustive):
-        raise ValueError(f"{rows[0].name} is computed by ATen: no --cases, --list or --exhaustive")
-    return rows
-
-
 def _again(arguments: argparse.Namespace) -> list[str]:
     """The options that a single case needs, too."""
     words = ["--exhaustive"] if arguments.exhaustive else []
-    if _rows(arguments):
+    if aten_rows(arguments):
         words += [word for name in arguments.op for word in ("--op", name)]
     others = {"benchmark": arguments.benchmark, "cases": arguments.cases}
     for name, value in (standard_options(arguments) | others).items():
@@ -244,57 +220,3 @@ def _seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a number above 0, but is {text}")
     return value
-
-
-def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
-    """Those of the file or of the rows, as far as the options let them."""
-    from ..verify.cases import BadCase, read
-    from ..verify.exhaustive import chunks, targets
-    from ..verify.generate import FLOATS, generate
-
-    ops = [_operator(n) for n in arguments.op] if arguments.op and not rows else list(OPS)
-    dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
-    for dtype in dtypes:
-        if module := missing_module(dtype):
-            message = f"{dtype} is left out: it needs {module} (pip install {module})"
-            print(f"openaclnn verify: {message}", file=sys.stderr)
-    key = config()["product"]
-    product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
-    if rows:
-        from ..golden.cases import generate as of_aten
-
-        made = of_aten(rows, dtypes, product, arguments.seed)
-    elif arguments.cases:
-        given = read(arguments.cases, arguments.seed)
-        made = [case for case in given if case.op in ops and case.dtype in dtypes]
-    else:
-        made = generate(ops, dtypes, product, arguments.seed)
-    if arguments.exhaustive:
-        aimed = targets(made, arguments.cases is not None)
-        if arguments.only:  # of a million chunks
-            spans = tuple(name.rpartition("/every/")[0] for name in arguments.only)
-            aimed = [case for case in aimed if case.id in spans]
-        made = chunks(aimed)
-    if arguments.only:
-        known = {case.id for case in made}
-        if missing := [name for name in arguments.only if name not in known]:
-            hint = "" if rows else "; --list shows them"
-            raise BadCase(f"there is no case {missing[0]}{hint}")
-        made = [case for case in made if case.id in arguments.only]
-    if not made:
-        if arguments.cases:
-            raise BadCase(f"{arguments.cases} has no cases of this --op and --dtype")
-        hint = "" if product is ANY else "; OPENACLNN_PRODUCT=any takes every dtype"
-        raise BadCase(f"there are no such cases on product {product.key}{hint}")
-    return made
-
-
-def _operator(name: str) -> Op:
-    from ..verify.cases import operator
-
-    if find_operator(name) is None:
-        known = aten.find(name)
-        meant = known.name if known else "" if nearest(name) else aten.nearest(name)
-        if meant:
-            raise ValueError(f"no operator {name!r}{did_you_mean(f'{meant}, which ATen computes')}")
-    return operator(name)
