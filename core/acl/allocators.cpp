@@ -5,10 +5,10 @@
 
 #include "acl/acl_rt_allocator.h"
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/api_guard.h"
+#include "core/support/fork.h"
+#include "core/support/handles.h"
+#include "core/support/no_destructor.h"
 #include "core/runtime/stream.h"
 
 using namespace openaclnn;

@@ -4,7 +4,7 @@
 
 #include "acl/acl_op.h"
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 using namespace openaclnn;
 

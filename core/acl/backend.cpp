@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 namespace {

@@ -2,7 +2,7 @@
 // Data buffers: an address and a byte count.
 #include "acl/acl_base_rt.h"
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 using namespace openaclnn;
 

@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "acl/acl_base_mdl.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 namespace openaclnn {
 

@@ -10,9 +10,9 @@
 #include "acl/acl_base_mdl.h"
 #include "acl/acl_op.h"
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/api_guard.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

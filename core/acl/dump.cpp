@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "acl/acl_dump.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 struct acldumpTensorInfo;
 

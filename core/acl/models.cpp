@@ -5,7 +5,7 @@
 
 #include "acl/acl_mdl.h"
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 struct aclmdlDataset {
   std::vector<aclDataBuffer*> buffers;

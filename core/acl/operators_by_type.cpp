@@ -9,7 +9,7 @@
 #include "acl/acl_rt.h"
 #include "acl/acl_op_compiler.h"
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 
 using namespace openaclnn;

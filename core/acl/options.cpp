@@ -6,8 +6,8 @@
 #include <string>
 
 #include "acl/acl_op_compiler.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/api_guard.h"
+#include "core/support/no_destructor.h"
 
 using namespace openaclnn;
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "acl/acl_base.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

@@ -15,8 +15,7 @@
 #include <set>
 #include <string>
 
-#include "core/runtime/observer.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

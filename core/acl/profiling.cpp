@@ -13,9 +13,9 @@
 #include "core/acl/description.h"
 #include "core/acl/profile_records.h"
 #include "core/acl/profiling.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 struct aclprofConfig {
   std::set<uint32_t> devices;

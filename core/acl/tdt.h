@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "acl/acl_tdt.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
-#include "core/runtime/waiting.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
+#include "core/support/waiting.h"
 
 struct acltdtDataItem {
   acltdtTensorType type = ACL_TENSOR_DATA_UNDEFINED;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 using namespace openaclnn;
 

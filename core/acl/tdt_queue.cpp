@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "core/acl/description.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/support/api_guard.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 
 struct acltdtQueueAttr {
   std::string name;

@@ -10,9 +10,9 @@
 #include "core/acl/description.h"
 #include "core/acl/tdt_forwarding.h"
 #include "core/acl/tdt_queue.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/api_guard.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
 
 struct acltdtQueueRoute {
   uint32_t source = 0, destination = 0;

@@ -7,7 +7,7 @@
 #include "aclnn/acl_meta.h"
 #include "core/acl/description.h"
 #include "core/acl/backend.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 namespace {

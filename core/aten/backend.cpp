@@ -9,8 +9,8 @@
 #include <string>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/parallel.h"
+#include "core/support/no_destructor.h"
+#include "core/support/parallel.h"
 
 namespace openaclnn::aten {
 namespace {

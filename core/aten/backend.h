@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/aten/row.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn::aten {
 

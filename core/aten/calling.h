@@ -8,9 +8,9 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/status.h"
-#include "core/runtime/threads.h"
+#include "core/support/fork.h"
+#include "core/support/status.h"
+#include "core/support/threads.h"
 
 namespace openaclnn::aten {
 

@@ -6,7 +6,7 @@
 
 #include "acl/error_codes/rt_error_codes.h"
 #include "core/aten/row.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn::aten {
 

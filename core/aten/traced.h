@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 
 #include "core/aten/row.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::aten {
 

@@ -11,7 +11,7 @@
 #include "core/base/list.h"
 #include "core/base/tensor.h"
 
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 using namespace openaclnn;
 

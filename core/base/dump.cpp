@@ -4,7 +4,7 @@
 #include "aclnn/acl_meta.h"
 #include "core/base/tensor.h"
 #include "core/runtime/init.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 using namespace openaclnn;
 

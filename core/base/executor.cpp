@@ -6,11 +6,11 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
-#include "core/runtime/arithmetic.h"
-#include "core/runtime/memory.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/parallel.h"
-#include "core/runtime/threads.h"
+#include "core/support/arithmetic.h"
+#include "core/memory/memory.h"
+#include "core/support/observer.h"
+#include "core/support/parallel.h"
+#include "core/support/threads.h"
 
 namespace openaclnn {
 

@@ -21,9 +21,9 @@
 #include "acl/acl_base_rt.h"
 #include "core/base/parameter.h"
 #include "core/base/tensor.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/fork.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

@@ -3,6 +3,7 @@
 #include "core/base/executor.h"
 #include "core/base/list.h"
 #include "core/base/object.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/object.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/scalar.h"
 #include "core/base/tensor.h"
-#include "core/runtime/handles.h"
+#include "core/support/handles.h"
 
 namespace openaclnn {
 

@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/status.h"
+#include "core/support/handles.h"
+#include "core/support/observer.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/plan_observer.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 

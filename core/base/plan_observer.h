@@ -7,8 +7,8 @@
 
 #include "core/base/executor.h"
 #include "core/base/tensor.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/status.h"
+#include "core/support/observer.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "acl/acl_base_rt.h"
-#include "core/runtime/handles.h"
+#include "core/support/handles.h"
 
 namespace openaclnn {
 

@@ -10,7 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/object.h"
 #include "core/base/view.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 namespace openaclnn {
 

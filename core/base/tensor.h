@@ -7,8 +7,8 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/base/parameter.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/base/dtype.h"
-#include "core/runtime/memory.h"
+#include "core/memory/memory.h"
 
 namespace openaclnn {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/check/mapping_index.h"
 #include "core/runtime/device.h"
-#include "core/runtime/fork.h"
+#include "core/support/fork.h"
 
 namespace openaclnn::check {
 namespace {

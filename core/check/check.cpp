@@ -13,9 +13,9 @@
 #include "core/check/host_access.h"
 #include "core/check/state.h"
 #include "core/check/suppression.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/environment.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

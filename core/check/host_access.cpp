@@ -12,7 +12,7 @@
 
 #include "core/check/allocations.h"
 #include "core/check/report.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::check {
 namespace {

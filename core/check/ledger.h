@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check/stack.h"
-#include "core/runtime/observer.h"
+#include "core/support/reason.h"
 
 namespace openaclnn::check {
 

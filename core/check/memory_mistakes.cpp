@@ -3,7 +3,7 @@
 #include "acl/acl_rt.h"
 #include "core/check/state.h"
 #include "core/runtime/device.h"
-#include "core/runtime/memory.h"
+#include "core/memory/memory.h"
 
 namespace openaclnn::check {
 namespace {

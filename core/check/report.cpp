@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/runtime/environment.h"
-#include "core/runtime/fork.h"
+#include "core/support/environment.h"
+#include "core/support/fork.h"
 
 namespace openaclnn::check {
 namespace {

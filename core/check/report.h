@@ -5,7 +5,7 @@
 
 #include "core/check/stack.h"
 #include "core/check/text.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn::check {
 

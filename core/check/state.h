@@ -3,7 +3,7 @@
 //
 // How this works
 //
-// With OPENACLNN_CHECK=1, check.cpp installs an Observer (core/runtime/observer.h) and a
+// With OPENACLNN_CHECK=1, check.cpp installs an Observer (core/support/observer.h) and a
 // PlanObserver (core/base/plan_observer.h). The runtime calls them; each file of this folder
 // handles one kind of mistake and reports it:
 //
@@ -47,7 +47,7 @@
 #include "core/check/happens_before.h"
 #include "core/check/report.h"
 #include "core/check/initialised_bytes.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn::check {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/runtime/observer.h"
+#include "core/support/reason.h"
 
 namespace openaclnn::check {
 

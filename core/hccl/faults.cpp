@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "core/hccl/task.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/environment.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::hccl {
 namespace {

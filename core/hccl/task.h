@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/hccl/engine.h"
-#include "core/runtime/handles.h"
+#include "core/support/handles.h"
 
 namespace openaclnn::hccl {
 

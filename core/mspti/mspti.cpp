@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/no_destructor.h"
 
 using namespace openaclnn;
 

@@ -11,7 +11,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/finalization.h"
 #include "core/npu/queue.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace {
 

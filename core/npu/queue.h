@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/status.h"
+#include "core/support/no_destructor.h"
+#include "core/support/status.h"
 #include "core/runtime/stream_library.h"
 
 namespace openaclnn::npu {

@@ -14,9 +14,9 @@
 #include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/parallel.h"
-#include "core/runtime/product.h"
+#include "core/support/api_guard.h"
+#include "core/support/parallel.h"
+#include "core/support/product.h"
 
 namespace openaclnn {
 namespace {

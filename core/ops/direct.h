@@ -126,7 +126,7 @@ int32_t openaclnn_infer(const openaclnn::Row* row, const openaclnn_value* values
 int32_t openaclnn_check(const openaclnn::Row* row, const openaclnn_value* values,
                         int32_t everything, openaclnn_made* made);
 
-// Computes. The calling thread counts as one that calls torch (core/runtime/parallel.h).
+// Computes. The calling thread counts as one that calls torch (core/support/parallel.h).
 int32_t openaclnn_call(const openaclnn::Row* row, const openaclnn_value* values);
 
 // Computes for XLA: on a thread that does not call torch, into memory that is new.

@@ -8,8 +8,8 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
 #include "core/ops/launch.h"
-#include "core/runtime/product.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/product.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/stream_library.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/view.h"
 #include "core/ops/isa.h"
 #include "core/ops/streaming.h"
-#include "core/runtime/parallel.h"
+#include "core/support/parallel.h"
 
 namespace openaclnn {
 namespace {

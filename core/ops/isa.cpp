@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/environment.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/environment.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 

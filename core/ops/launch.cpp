@@ -8,7 +8,8 @@
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/runtime/device.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

@@ -12,7 +12,7 @@
 #include "core/base/tensor.h"
 #include "core/kernels/elementwise/call.h"
 #include "core/ops/direct.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn {
 

@@ -19,9 +19,10 @@
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
 #include "core/base/listed.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/arithmetic.h"
-#include "core/runtime/product.h"
+#include "core/support/api_guard.h"
+#include "core/support/arithmetic.h"
+#include "core/support/observer.h"
+#include "core/support/product.h"
 
 namespace openaclnn {
 

@@ -17,11 +17,25 @@ struct PythonName {
   const char* name;
 };
 constexpr PythonName kDtypes[] = {
-    {ACL_FLOAT, "float32"},  {ACL_FLOAT16, "float16"},     {ACL_BF16, "bfloat16"},
-    {ACL_DOUBLE, "float64"}, {ACL_INT8, "int8"},           {ACL_INT16, "int16"},
-    {ACL_INT32, "int32"},    {ACL_INT64, "int64"},         {ACL_UINT8, "uint8"},
-    {ACL_UINT16, "uint16"},  {ACL_UINT32, "uint32"},       {ACL_UINT64, "uint64"},
-    {ACL_BOOL, "bool"},      {ACL_COMPLEX64, "complex64"}, {ACL_COMPLEX128, "complex128"},
+    {ACL_FLOAT, "float32"},
+    {ACL_FLOAT16, "float16"},
+    {ACL_BF16, "bfloat16"},
+    {ACL_DOUBLE, "float64"},
+    {ACL_INT8, "int8"},
+    {ACL_INT16, "int16"},
+    {ACL_INT32, "int32"},
+    {ACL_INT64, "int64"},
+    {ACL_UINT8, "uint8"},
+    {ACL_UINT16, "uint16"},
+    {ACL_UINT32, "uint32"},
+    {ACL_UINT64, "uint64"},
+    {ACL_BOOL, "bool"},
+    {ACL_COMPLEX64, "complex64"},
+    {ACL_COMPLEX128, "complex128"},
+    {ACL_COMPLEX32, "complex32"},
+    {ACL_INT4, "int4"},
+    {ACL_FLOAT8_E5M2, "float8_e5m2"},
+    {ACL_FLOAT8_E4M3FN, "float8_e4m3fn"},
 };
 
 std::string_view translated(const Row& row, std::string_view word) {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <limits>
 
-#include "core/runtime/environment.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/environment.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 namespace {

@@ -13,12 +13,13 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/device.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 
 using namespace openaclnn;
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/runtime/device.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 

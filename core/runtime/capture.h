@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/runtime/graph.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

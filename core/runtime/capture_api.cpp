@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/device.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 
 using namespace openaclnn;
 

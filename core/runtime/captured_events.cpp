@@ -7,6 +7,8 @@
 #include "core/runtime/capture.h"
 #include "core/runtime/event.h"
 #include "core/runtime/task.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/parallel.h"
+#include "core/support/parallel.h"
 #include "core/runtime/stream.h"
 
 using namespace openaclnn;

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/waiting.h"
+#include "core/support/waiting.h"
 
 namespace openaclnn {
 

@@ -2,10 +2,10 @@
 // The C functions of devices and contexts. Peers reach each other's memory, which is all memory of
 // this machine: asking for it is checked, and needs nothing else.
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/device.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 
 using namespace openaclnn;
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of each device in bytes: what is in use, the limit of OPENACLNN_DEVICE_MEMORY, and
-// what fresh memory holds (OPENACLNN_FILL).
+#include "core/runtime/device_memory.h"
+
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/runtime/device.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/memory.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/environment.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn {
 namespace {
@@ -35,7 +36,18 @@ bool fills_with_nan() {
   });
 }
 
+size_t pages(int name) {
+  return static_cast<size_t>(sysconf(name)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
+
+size_t total_memory() {
+  static constinit NoDestructor<size_t> total;  // the system reads a file for it
+  return total.get([] { return pages(_SC_PHYS_PAGES); });
+}
+
+size_t free_memory() { return pages(_SC_AVPHYS_PAGES); }
 
 Status book_memory(const char* call, int32_t device, size_t asked, size_t bytes) {
   Use& use = uses[device];

@@ -6,11 +6,12 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/arithmetic.h"
+#include "core/support/api_guard.h"
+#include "core/support/arithmetic.h"
 #include "core/runtime/capture.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

@@ -9,12 +9,12 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/shared_file.h"
+#include "core/support/api_guard.h"
+#include "core/support/handles.h"
+#include "core/support/observer.h"
+#include "core/support/shared_file.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/waiting.h"
+#include "core/support/waiting.h"
 
 namespace openaclnn {
 

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 using namespace openaclnn;

@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/memory.h"
-#include "core/runtime/parallel.h"
-#include "core/runtime/product.h"
+#include "core/support/environment.h"
+#include "core/runtime/device_memory.h"
+#include "core/support/parallel.h"
+#include "core/support/product.h"
 
 using namespace openaclnn;
 

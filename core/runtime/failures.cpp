@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/named_callbacks.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/support/fork.h"
+#include "core/support/named_callbacks.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 struct rtExceptionInfo {

@@ -4,12 +4,12 @@
 
 #include <mutex>
 
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/deferred.h"
 #include "core/runtime/model_steps.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

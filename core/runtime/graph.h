@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/fork.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

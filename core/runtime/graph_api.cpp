@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/task.h"
+#include "core/support/observer.h"
 
 using namespace openaclnn;
 

@@ -9,10 +9,11 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/api_guard.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
 #include "core/runtime/task.h"
 
 using namespace openaclnn;

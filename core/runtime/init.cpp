@@ -13,12 +13,12 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/status.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
+#include "core/support/observer.h"
+#include "core/support/status.h"
 
 using namespace openaclnn;
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/capture.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/threads.h"
+#include "core/support/fork.h"
+#include "core/support/threads.h"
 
 namespace openaclnn {
 namespace {

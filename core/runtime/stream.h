@@ -18,10 +18,10 @@
 #include <mutex>
 #include <thread>
 
-#include "core/runtime/handles.h"
-#include "core/runtime/status.h"
+#include "core/support/handles.h"
+#include "core/support/status.h"
 #include "core/runtime/stream_task.h"
-#include "core/runtime/waiting.h"
+#include "core/support/waiting.h"
 
 namespace openaclnn {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of streams.
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/device.h"
-#include "core/runtime/named_callbacks.h"
-#include "core/runtime/observer.h"
+#include "core/support/named_callbacks.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/stream_library.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 #include "core/runtime/stream_task.h"
 
 namespace openaclnn {

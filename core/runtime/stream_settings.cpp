@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/named_callbacks.h"
-#include "core/runtime/observer.h"
+#include "core/support/named_callbacks.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 using namespace openaclnn;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
 
 namespace openaclnn {
 

@@ -12,7 +12,7 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/capture.h"
 #include "core/runtime/device.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
 
 namespace openaclnn {
 namespace {

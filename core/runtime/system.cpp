@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 #include "core/runtime/device.h"
 
 using namespace openaclnn;

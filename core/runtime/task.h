@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "core/runtime/api_guard.h"
-#include "core/runtime/observer.h"
+#include "core/support/api_guard.h"
+#include "core/support/observer.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "core/runtime/device.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/parallel.h"
-#include "core/runtime/product.h"
+#include "core/support/environment.h"
+#include "core/support/parallel.h"
+#include "core/support/product.h"
 
 namespace openaclnn {
 namespace {

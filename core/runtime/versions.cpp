@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/api_guard.h"
+#include "core/support/api_guard.h"
 
 using namespace openaclnn;
 

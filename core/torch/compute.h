@@ -11,43 +11,13 @@
 #include <string>
 #include <utility>
 
-#include "acl/acl_base_rt.h"
 #include "core/ops/direct.h"
+#include "dtypes.h"
 #include "refuse.h"
 
 namespace openaclnn::torch {
 
 using Stack = ::torch::jit::Stack;
-
-inline int32_t acl_dtype(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kFloat: return ACL_FLOAT;
-    case at::kHalf: return ACL_FLOAT16;
-    case at::kBFloat16: return ACL_BF16;
-    case at::kDouble: return ACL_DOUBLE;
-    case at::kByte: return ACL_UINT8;
-    case at::kUInt16: return ACL_UINT16;
-    case at::kUInt32: return ACL_UINT32;
-    case at::kUInt64: return ACL_UINT64;
-    case at::kChar: return ACL_INT8;
-    case at::kShort: return ACL_INT16;
-    case at::kInt: return ACL_INT32;
-    case at::kLong: return ACL_INT64;
-    case at::kBool: return ACL_BOOL;
-    case at::kComplexFloat: return ACL_COMPLEX64;
-    case at::kComplexDouble: return ACL_COMPLEX128;
-    default: return ACL_DT_UNDEFINED;
-  }
-}
-
-inline at::ScalarType scalar_type(int32_t dtype) {
-  switch (dtype) {
-    case ACL_FLOAT16: return at::kHalf;
-    case ACL_BF16: return at::kBFloat16;
-    case ACL_DOUBLE: return at::kDouble;
-    default: return at::kFloat;
-  }
-}
 
 // "float32, float16 or bfloat16", of float dtypes.
 inline std::string dtype_list(uint64_t dtypes) {
@@ -55,7 +25,7 @@ inline std::string dtype_list(uint64_t dtypes) {
   for (uint64_t left = dtypes; left != 0; left &= left - 1) {
     const bool last = (left & (left - 1)) == 0;
     text += text.empty() ? "" : last ? " or " : ", ";
-    text += dtype_text(scalar_type(__builtin_ctzll(left)));
+    text += dtype_text(*scalar_type_of(__builtin_ctzll(left)));
   }
   return text;
 }
@@ -135,7 +105,7 @@ class Call {
     int64_t shape[kMaxRank];
     if (openaclnn_infer(&row_, value_, i, &dtype, &rank, shape) != 0) refuse_as_told(row_);
     const at::IntArrayRef sizes(shape, static_cast<size_t>(rank));
-    const at::ScalarType made = scalar_type(dtype);
+    const at::ScalarType made = *scalar_type_of(dtype);
     const at::Tensor* like = nullptr;
     for (int k = 0; k < row_.parameter_count; ++k) {
       if (!is_input(k)) continue;

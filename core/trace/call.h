@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "core/runtime/observer.h"
-#include "core/runtime/product.h"
-#include "core/runtime/status.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/product.h"
+#include "core/support/status.h"
 #include "core/runtime/stream_library.h"
 #include "core/trace/recorder.h"
 

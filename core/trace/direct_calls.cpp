@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/ops/direct.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/trace/call.h"
 #include "core/trace/show.h"
 

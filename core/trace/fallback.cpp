@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/trace/name.h"
 #include "core/trace/recorder.h"
 #include "core/trace/show.h"

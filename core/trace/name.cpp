@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::trace {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/environment.h"
+#include "core/support/environment.h"
 
 namespace openaclnn::trace {
 

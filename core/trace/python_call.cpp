@@ -5,7 +5,7 @@
 
 #include "core/base/scalar.h"
 #include "core/base/tensor.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
 #include "core/trace/name.h"
 #include "core/trace/recorder.h"
 #include "core/trace/show.h"

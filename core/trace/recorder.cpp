@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/trace/output.h"
 
 namespace openaclnn::trace {

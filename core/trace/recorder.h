@@ -45,7 +45,7 @@
 #include <vector>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
 #include "core/trace/tally.h"
 #include "core/trace/terminal.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "acl/acl.h"
-#include "core/runtime/arithmetic.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/arithmetic.h"
+#include "core/support/no_destructor.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/recorder.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/observer.h"
-#include "core/runtime/product.h"
+#include "core/runtime/work_listener.h"
+#include "core/support/product.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/output.h"
 

@@ -121,7 +121,7 @@ def test_an_executor_of_one_name_runs_through_another():
 @pytest.mark.programs
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
 def test_the_library_of_aten_has_no_local_static_with_a_guard():
-    """A child of fork could wait for it for ever (core/runtime/no_destructor.h). Other libraries:
+    """A child of fork could wait for it for ever (core/support/no_destructor.h). Other libraries:
     tests/c/local_statics.cmake."""
     home = Path(command("home", "--aten").stdout.strip())
     library = home / "lib64" / "libaclnn_math.so"

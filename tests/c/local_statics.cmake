@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # No library has a local static with a guard: a child of fork whose parent was making it would wait
-# for ever (core/runtime/no_destructor.h).
+# for ever (core/support/no_destructor.h).
 #   cmake -DNM=nm -DLIBRARIES=…;… -P local_statics.cmake
 foreach(library ${LIBRARIES})
   execute_process(COMMAND ${NM} -C ${library} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)

@@ -9,6 +9,14 @@
 #include "check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+#ifdef SANITIZED
 constexpr bool kAllocatorKeeps = true;
 constexpr size_t kLarge = size_t{1} << 20;
 #else

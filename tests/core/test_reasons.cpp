@@ -5,7 +5,7 @@
 #include "aclnn/aclnn_base.h"
 #include "aclnnop/aclnn_leaky_relu.h"
 #include "check.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 using openaclnn::Cause;
 using openaclnn::ObjectKind;

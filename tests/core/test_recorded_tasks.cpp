@@ -2,7 +2,7 @@
 // Who numbers what graphs record learns when the last task with a number is gone.
 #include <vector>
 
-#include "core/runtime/observer.h"
+#include "core/runtime/work_listener.h"
 #include "graphs.h"
 
 namespace {

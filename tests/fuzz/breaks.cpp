@@ -43,6 +43,11 @@ void break_dims(Random& random, Dims& dims) {
   }
 }
 
+// `address` may be NULL, to which pointer arithmetic must add nothing.
+void* behind(void* address, uintptr_t bytes) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) + bytes);
+}
+
 void break_tensor(Random& random, Case& c, Given& t) {
   switch (random.below(14)) {
     case 0: t.dtype = static_cast<aclDataType>(random.between(-2, 45)); break;
@@ -56,7 +61,7 @@ void break_tensor(Random& random, Case& c, Given& t) {
     case 5: break_dims(random, t.storage); break;
     case 6: t.storage.assign(1, random.between(0, 3)); break;
     case 7: t.data = nullptr; break;
-    case 8: t.data += 1; break;
+    case 8: t.data = static_cast<std::byte*>(behind(t.data, 1)); break;
     case 9: {  // more dimensions than there may be
       const size_t more = random.below(30);
       t.shape.insert(t.shape.begin(), more, 1);
@@ -128,7 +133,7 @@ void break_handles(Random& random, Case& c) {
   switch (random.below(5)) {
     case 0: break;
     case 1: wrong = garbage(random); break;
-    case 2: wrong = static_cast<char*>(right) + 16; break;
+    case 2: wrong = behind(right, 16); break;
     case 3: {  // of another kind
       const size_t k = random.below(c.tensors.size());
       const Kind other = c.row->parameters[k].kind;

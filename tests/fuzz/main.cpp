@@ -24,7 +24,7 @@
 #include "core/base/tensor.h"
 #include "core/runtime/device.h"
 #include "core/runtime/event.h"
-#include "core/runtime/mapped_memory.h"
+#include "core/memory/mapped_memory.h"
 #include "core/runtime/stream.h"
 #include "fuzz.h"
 

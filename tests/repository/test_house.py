@@ -27,36 +27,40 @@ FAMILIES = sorted(
 # What torch's gloo declares, of which the wheel has no headers.
 GLOO = [f"core/torch/hccl/declarations/gloo{room}" for room in ("", "/common", "/rendezvous",
                                                                "/transport")]  # fmt: skip
+RUNTIME = "core/support core/runtime"
 MAY_INCLUDE = {
-    "core/runtime": "",
+    "core/support": "",
+    "core/runtime": "core/support",
+    "core/memory": RUNTIME,
+    "core/tasks": f"{RUNTIME} core/memory",
     "core/kernels": "",
     **{family: "core/kernels" for family in FAMILIES},
     "core/kernels/table": " ".join(FAMILIES),
-    "core/base": "core/runtime",
+    "core/base": f"{RUNTIME} core/memory",
     "core/ops": " ".join(
-        ["core/runtime", "core/base", "core/kernels", "core/kernels/table", *FAMILIES]
+        [RUNTIME, "core/base", "core/kernels", "core/kernels/table", *FAMILIES]
     ),
-    "core/check": "core/runtime core/base",
-    "core/acl": "core/runtime",
-    "core/hccl": "core/runtime core/acl",
-    "core/npu": "core/runtime",
-    "core/mspti": "core/runtime",
+    "core/check": f"{RUNTIME} core/memory core/base",
+    "core/acl": RUNTIME,
+    "core/hccl": f"{RUNTIME} core/acl",
+    "core/npu": RUNTIME,
+    "core/mspti": RUNTIME,
     "core/smi": "",
     "core/names": "",
     "core/torch": "core/ops",
     "core/jax": "core/ops",
-    "core/aten": "core/runtime core/base core/ops",
-    "core/trace": "core/runtime core/base core/ops core/aten",
-    "core/torch/aten": "core/runtime core/base core/ops core/acl core/npu core/aten",
+    "core/aten": f"{RUNTIME} core/base core/ops",
+    "core/trace": f"{RUNTIME} core/base core/ops core/aten",
+    "core/torch/aten": f"{RUNTIME} core/base core/ops core/acl core/npu core/aten core/torch",
     "core/torch/aten/composites": "core/runtime core/hccl core/torch/aten core/torch/hccl",
-    "core/torch/hccl": "core/runtime core/hccl",
+    "core/torch/hccl": f"{RUNTIME} core/hccl",
     **dict.fromkeys(GLOO, ""),
-    "src/openaclnn/binding": "core/runtime core/base core/ops core/trace",
+    "src/openaclnn/binding": f"{RUNTIME} core/memory core/base core/ops core/trace",
     "src/openaclnn/bench": "",
-    "tests/fuzz": "core/runtime core/base",
+    "tests/fuzz": f"{RUNTIME} core/memory core/base",
     "tests/fuzz/families": "tests/fuzz",
     "tests/check": "examples/mistakes",
-    "tests/core": "core/runtime core/base core/ops",
+    "tests/core": f"{RUNTIME} core/base core/ops",
     **{
         folder: ""
         for folder in (

@@ -64,11 +64,12 @@ def test_jagged_tensors(op):
 @pytest.mark.parametrize("op", all_rows())
 def test_dtypes(op):
     names = [plain(TORCH[d]) for d in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16") if d in op.dtypes]
-    for dtype in (torch.int32, torch.bool, torch.uint16, torch.complex64, torch.float8_e5m2):
+    known = (torch.int32, torch.bool, torch.uint16, torch.complex64, torch.float8_e5m2)
+    for dtype in (*known, torch.float8_e4m3fnuz):
         inputs = [x.to(dtype) for x in tensors(op, "FLOAT")]
         first = op.input_tensors[0].python_name
         message = refused(lambda inputs=inputs: call(op, inputs))
-        if dtype is torch.float8_e5m2:
+        if dtype not in known:
             what = f"{first} must have a dtype of the aclnn API, but got {plain(dtype)}"
         else:
             where = f"on {openaclnn.products()[1].title}"

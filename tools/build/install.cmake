@@ -47,10 +47,11 @@ foreach(folder aten hccl)
 endforeach()
 install(DIRECTORY include/aclnnop/ ${GEN}/aten/include/aclnnop/ DESTINATION ${HOME_DIR}/aten/aclnnop
         FILES_MATCHING PATTERN "*.h")
-foreach(folder base runtime npu acl hccl aten)
+foreach(folder base support runtime memory tasks npu acl hccl aten)
   install(DIRECTORY core/${folder}/ DESTINATION ${HOME_DIR}/share/aten/core/${folder}
           FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(FILES core/torch/dtypes.h DESTINATION ${HOME_DIR}/share/aten/core/torch)
 install(FILES core/ops/weights.h DESTINATION ${HOME_DIR}/share/aten/core/ops)
 install(FILES core/kernels/weights/call.h DESTINATION ${HOME_DIR}/share/aten/core/kernels/weights)
 # torch_npu looks for these two folders where ASCEND_HOME_PATH is set.

@@ -38,7 +38,7 @@ def function(f: Refused) -> str:
 
 def source() -> str:
     head = f"// {SPDX}\n// {NOTE}\n#include <atomic>\n#include <cstdio>\n\n"
-    head += '#include "acl/acl_rt.h"\n#include "core/runtime/status.h"\n\n'
+    head += '#include "acl/acl_rt.h"\n#include "core/support/status.h"\n\n'
     return head + "\n".join(map(function, refused()))
 
 

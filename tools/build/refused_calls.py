@@ -51,7 +51,7 @@ def source() -> str:
     collectives = [(f, refused.group(f.name)) for f in declared("hccl/")]
     return (
         f"// {SPDX}\n// {NOTE}\n{includes}"
-        '#include "core/hccl/task.h"\n#include "core/runtime/api_guard.h"\n\n'
+        '#include "core/hccl/task.h"\n#include "core/support/api_guard.h"\n\n'
         "using namespace openaclnn;\n\n"
         + "".join(definition(f, group) for f, group in functions if group)
         + "".join(collective(f, group) for f, group in collectives if group)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ---- sources of a folder compiled several at a time: they read the same headers ----
-# `pip install .` takes a sixth less. The step clang_tests of .ci/run compiles each by itself, and so
+# `pip install .` takes a sixth less. The step clang_sanitized of .ci/run compiles each by itself, and so
 # notices an #include that is missing.
 # Not UNITY_BUILD of CMake: before version 4 it includes by absolute path, and a copy of the tree finds
 # none of its compilations in a compiler's cache.

@@ -157,44 +157,12 @@ IValue list_of(const List& list) {
 
 }  // namespace
 
-// The dtypes that torch has. INT4 is packed in pairs; no ATen operator reads it.
-static constexpr std::pair<aclDataType, at::ScalarType> kDtypes[] = {
-    {ACL_FLOAT, at::kFloat},
-    {ACL_FLOAT16, at::kHalf},
-    {ACL_BF16, at::kBFloat16},
-    {ACL_DOUBLE, at::kDouble},
-    {ACL_INT4, at::ScalarType::Int4},
-    {ACL_INT8, at::kChar},
-    {ACL_INT16, at::kShort},
-    {ACL_INT32, at::kInt},
-    {ACL_INT64, at::kLong},
-    {ACL_UINT8, at::kByte},
-    {ACL_UINT16, at::kUInt16},
-    {ACL_UINT32, at::kUInt32},
-    {ACL_UINT64, at::kUInt64},
-    {ACL_BOOL, at::kBool},
-    {ACL_COMPLEX32, at::kComplexHalf},
-    {ACL_COMPLEX64, at::kComplexFloat},
-    {ACL_COMPLEX128, at::kComplexDouble},
-    {ACL_FLOAT8_E5M2, at::kFloat8_e5m2},
-    {ACL_FLOAT8_E4M3FN, at::kFloat8_e4m3fn},
-};
-
 at::ScalarType scalar_type(int64_t acl_dtype) {
-  for (const auto& [acl, torch] : kDtypes) {
-    if (acl == acl_dtype) return torch;
-  }
+  if (const auto known = scalar_type_of(acl_dtype)) return *known;
   const bool newer = acl_dtype >= ACL_HIFLOAT8 && acl_dtype <= ACL_FLOAT4_E1M2;
   throw Refusal(c10::str("aclDataType ", acl_dtype,
                          newer ? " exists on Ascend 950 only" : " has no torch dtype"),
                 Reason::wrong_dtype);
-}
-
-aclDataType acl_dtype(at::ScalarType dtype) {
-  for (const auto& [acl, torch] : kDtypes) {
-    if (torch == dtype) return acl;
-  }
-  return ACL_DT_UNDEFINED;
 }
 
 IValue to_ivalue(const Parameter& parameter, const Value& value) {

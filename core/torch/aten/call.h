@@ -14,7 +14,8 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/base/tensor.h"
-#include "core/runtime/observer.h"
+#include "core/support/observer.h"
+#include "core/torch/dtypes.h"
 
 namespace openaclnn::aten {
 
@@ -52,7 +53,6 @@ inline void need_data(const Tensor& tensor) {
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 at::ScalarType scalar_type(int64_t acl_dtype);
-aclDataType acl_dtype(at::ScalarType dtype);  // ACL_DT_UNDEFINED if it has none
 
 // Converts the argument to ATen's value; NULL becomes None.
 IValue to_ivalue(const Parameter& parameter, const Value& value);

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/torch/aten/resolve.h"
 
 namespace openaclnn::aten {

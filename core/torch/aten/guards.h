@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::aten {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {

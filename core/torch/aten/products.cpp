@@ -7,7 +7,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/listed.h"
-#include "core/runtime/product.h"
+#include "core/support/product.h"
 #include "core/torch/aten/call.h"
 
 namespace openaclnn::aten {

@@ -10,7 +10,7 @@ namespace openaclnn::aten {
 struct Call;
 
 struct ProductRule {
-  uint8_t products;  // bit i: products[i] of core/runtime/product.h
+  uint8_t products;  // bit i: products[i] of core/support/product.h
   int8_t parameter;
   int8_t like;      // the parameter whose dtype it must have, or -1
   bool contiguous;  // the last two dims may be swapped

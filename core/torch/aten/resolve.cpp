@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::aten {
 

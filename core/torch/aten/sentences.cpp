@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <regex>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -6,7 +6,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "core/runtime/no_destructor.h"
+#include "core/support/no_destructor.h"
 #include "core/torch/hccl/address.h"
 #include "core/torch/hccl/gloo.h"
 #include "core/torch/hccl/members.h"

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
-#include "core/runtime/fork.h"
-#include "core/runtime/no_destructor.h"
+#include "core/support/fork.h"
+#include "core/support/no_destructor.h"
 
 namespace openaclnn::hccl {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/tensor.h"
-#include "core/runtime/status.h"
+#include "core/support/status.h"
 
 namespace openaclnn::python {
 

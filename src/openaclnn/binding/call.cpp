@@ -7,8 +7,8 @@
 
 #include "array_types.h"
 #include "numbers.h"
-#include "core/runtime/arithmetic.h"
-#include "core/runtime/parallel.h"
+#include "core/support/arithmetic.h"
+#include "core/support/parallel.h"
 
 namespace openaclnn::python {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/ops/direct.h"
 #include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
-#include "core/runtime/product.h"
+#include "core/support/product.h"
 
 namespace openaclnn::python {
 namespace {

@@ -18,10 +18,11 @@
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/device.h"
-#include "core/runtime/environment.h"
-#include "core/runtime/memory.h"
-#include "core/runtime/parallel.h"
-#include "core/runtime/product.h"
+#include "core/runtime/device_memory.h"
+#include "core/support/environment.h"
+#include "core/memory/memory.h"
+#include "core/support/parallel.h"
+#include "core/support/product.h"
 
 namespace openaclnn::python {
 namespace {

@@ -16,7 +16,7 @@
 #include "watched_arrays.h"
 #include "trace.h"
 #include "core/ops/launch.h"
-#include "core/runtime/fork.h"
+#include "core/support/fork.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn::python {
