@@ -14,11 +14,11 @@ SMALL_GROUPS = (
 )
 KNOWN = {
     "geometric mean": MEMORY,
-    "defaults and attributes from 0.001 to 10": "logit with eps >= 1/2 clamps to an empty "
-    "interval: `exact` computes all of it. LogitGrad rounds once in fp32 (0.5 ulp), "
+    "defaults and attributes from 0.001 to 10": "LogitGrad rounds once in fp32 (0.5 ulp), "
     "torch three times.",
     "other attributes": "In fp16 half of the results of elu are -inf with alpha = 1e10, and tiles "
-    "with infinities are computed by `exact`; alpha = 1e4 takes as long as alpha = 1.",
+    "with infinities are computed by `exact`, as is everything with alpha = 1e-30; alpha = 1e4 "
+    "takes as long as alpha = 1.",
     "20% special values": "Three operators whose `fast` form is quick on Zen 5: `exact`, in "
     "double, computes nearly all.",
     "group_norm_swish, geometric": SMALL_GROUPS,
