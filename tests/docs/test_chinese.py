@@ -72,9 +72,9 @@ def constants(source: str) -> dict[str, str]:
             "torch/replacement.py",
             ("NO_SILU", "NOT_CALLED", "OTHER", "ON_INSTANCE", "WIDE", "MODEL"),
         ),
-        ("verify", "verify/patterns.py", ("EVERY", "NEVER")),
-        ("verify", "verify/grouping.py", ("NEARLY",)),
-        ("verify", "verify/finding.py", ("OTHER",)),
+        ("verify", "verify/case_conditions.py", ("EVERY",)),
+        ("verify", "verify/wording.py", ("NEARLY",)),
+        ("verify", "verify/findings.py", ("OTHER",)),
     ],
 )
 def test_the_pages_explain_sentences_that_are_printed(name, source, texts):

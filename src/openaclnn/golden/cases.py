@@ -16,8 +16,8 @@ from ..reference.dtypes import missing_module
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
+from ..verify.case_conditions import BROADCAST, short
 from ..verify.cases import BadCase, Case, Shape, seed_of
-from ..verify.patterns import BROADCAST, short
 from .arguments import FLOATS, Array
 from .calling import Call
 from .judging import described_op

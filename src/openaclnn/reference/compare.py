@@ -15,7 +15,7 @@ from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import CANONICAL_NAN, Array, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
-from .patterns import Selection, common, of_elements
+from .patterns import common
 from .standards import chosen
 from .verdicts import Verdict, judged
 
@@ -151,15 +151,13 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
 
 
 def compared(output: Output, found: Verdict, worst: int) -> Compared:
-    (patterns,) = of_elements(output, [Selection(found.wrong)])
-    wrong = int(np.count_nonzero(found.wrong))
     return Compared(
         output,
         found,
         histogram(output.ulp),
         {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
         worst_elements(output, found, worst),
-        common(patterns, wrong, output.got.size),
+        common(output, found.wrong),
     )
 
 

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Mapping
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -15,97 +14,55 @@ from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .evaluation import REFERENCES, Array
 from .judge import Output, wide
-from .precision import TEXTS, of_results
+from .precision import SYMPTOMS, TELLING, symptoms
 
 EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
 IN_COMMON = f"{EVERY_WRONG} has this in common"
 TAIL = "it lies past the last full block"
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
-FAR, NEARLY_ALL = 1024, 0.9
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
 # Where kernels clamp, or take another formula.
 BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
 CHANCE = 1e-2  # that all wrong elements would have a pattern if they were spread evenly
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """What all wrong elements have in common, and how many elements have it."""
-
-    text: str
-    matching: int
-    silent: bool = False  # it holds, but tells nothing unless other results have it too
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Some elements of an output: the wrong ones, and all that count, those of `among` if given."""
-
-    wrong: Array
-    among: Array | None = None
-
-    @property
-    def count(self) -> int:
-        return int(np.count_nonzero(self.wrong))
-
-    @property
-    def size(self) -> int:
-        return self.wrong.size if self.among is None else int(np.count_nonzero(self.among))
-
-
-def of_elements(
-    output: Output, selections: Sequence[Selection], *more: tuple[str, Array]
-) -> list[tuple[Pattern, ...]]:
-    """For each selection, the patterns that hold for every wrong element; `more`: others than of
-    values and positions. Predicates are computed once, and one at a time: outputs may be large."""
-    chosen = [(s, np.flatnonzero(s.wrong), list[Pattern]()) for s in selections]
-    some = [entry for entry in chosen if entry[1].size]
-
-    def add(text: str, where: Array) -> None:
-        flat = where.reshape(-1)
-        for s, wrong, own in some:
-            if flat[wrong[0]] and flat[wrong].all():  # most fail at the first
-                own.append(_counted(text, where, s))
-
+def common(output: Output, wrong: Array) -> str:
+    """What all wrong elements of one result have in common, by more than chance; or "". The
+    conditions are computed one at a time: outputs may be large."""
+    at = np.flatnonzero(wrong)
+    if not at.size:
+        return ""
+    found: list[tuple[int, str]] = []  # how many elements have it
     with np.errstate(all="ignore"):
-        for text, where in more:
-            add(text, where)
-        for s, _, own in some:
-            own += [_counted(text, where, s) for text, where in _from_there_on(s.wrong)]
-        for text, where in _predicates(output) if some else ():
-            add(text, where)
-        for s, wrong, own in some:
-            own += [
-                Pattern(text, wrong.size, silent) for text, silent in of_results(output, s.wrong)
-            ]
-    return [tuple(own) for _, _, own in chosen]
-
-
-def _counted(text: str, where: Array, selection: Selection) -> Pattern:
-    counted = where if selection.among is None else where & selection.among
-    return Pattern(text, int(np.count_nonzero(counted)))
-
-
-def common(patterns: Sequence[Pattern], wrong: int, size: int) -> str:
-    """What `wrong` elements of one result of `size` have in common, by more than chance; or ""."""
-    # What all elements have tells nothing, but for how the results are off.
-    told = [p for p in patterns if not p.silent and (p.matching < size or p.text in TEXTS)]
-    found = [p for p in told if p.matching == wrong or (p.matching / size) ** wrong <= CHANCE]
+        positions = np.arange(wrong.size).reshape(wrong.shape)
+        every = chain(conditions(output, positions), tails(positions, wrong.size))
+        for text, where in every:
+            flat = where.reshape(-1)
+            if flat[at[0]] and flat[at].all():  # most fail at the first
+                matching = int(np.count_nonzero(flat))
+                rare = (matching / wrong.size) ** at.size <= CHANCE
+                if matching < wrong.size and (matching == at.size or rare):
+                    found.append((matching, text))
+        for symptom in symptoms(output):
+            telling = np.count_nonzero(symptom.telling[wrong])
+            if symptom.where[wrong].all() and telling >= TELLING * at.size:
+                found.append((at.size, symptom.text))
     if not found:
         return ""
-    best = min(found, key=lambda p: p.matching)
-    return sentence(best.text, wrong, best.matching)
+    matching, text = min(found, key=lambda entry: entry[0])
+    return sentence(text, whole=at.size >= matching)
 
 
-def sentence(text: str, wrong: int, matching: int, never: bool = False) -> str:
-    """`never`: no wrong element was ever written."""
-    every = f"; {ALL_SUCH}" if wrong >= matching and text not in TEXTS else ""
-    every = "; they were never written" if never else every
-    return f"{IN_COMMON}: {text}{every}"
+def sentence(text: str, *, whole: bool, every: str = EVERY_WRONG) -> str:
+    """`whole`: all elements that have it are wrong."""
+    more = f"; {ALL_SUCH}" if whole and text not in SYMPTOMS else ""
+    return f"{every} has this in common: {text}{more}"
 
 
-def _predicates(output: Output) -> Iterator[tuple[str, Array]]:
+def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
+    """What may set elements apart: inputs, right results, positions. `at`: their positions in the
+    whole, of which these may be a part."""
     got, op, attributes = output.got, output.op, output.attributes
     shape = got.shape
     if output.terms is None and output.inputs:  # a golden value has none
@@ -123,10 +80,16 @@ def _predicates(output: Output) -> Iterator[tuple[str, Array]]:
             yield from _beyond(p.python_name, values)
             if rate := reference.rates.get(p.python_name):
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
-            at = np.broadcast_to(at_threshold(op, x, attributes), shape)
-            yield f"{p.python_name} is exactly at a threshold of the formula", at
+            threshold = np.broadcast_to(at_threshold(op, x, attributes), shape)
+            yield f"{p.python_name} is exactly at a threshold of the formula", threshold
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
-            yield f"{p.python_name} is NaN or exactly at a threshold of the formula", nan | at
+            yield (
+                f"{p.python_name} is NaN or exactly at a threshold of the formula",
+                nan | threshold,
+            )
+        if len(known) > 1:
+            finite = np.logical_and.reduce([np.isfinite(values) for _, values in known])
+            yield "an input is NaN or infinite", ~finite
         for (first, a), (second, b) in combinations(known, 2):  # a kernel that compares another
             yield f"only one of {first} and {second} is positive", (a > 0) != (b > 0)
             for text, point in points.items():
@@ -138,11 +101,13 @@ def _predicates(output: Output) -> Iterator[tuple[str, Array]]:
         yield from _out_of_range(result, output.dtype)
         if not output.inputs:
             yield from _beyond("the right result", result)
-    position = np.arange(got.size).reshape(shape)
-    yield "it is the first element", position == 0
-    for block in BLOCKS:  # of a tensor smaller than a block, every element
-        text = f"{TAIL} of {block} elements"
-        yield text, position >= got.size - got.size % block
+    yield "it is the first element", at == 0
+
+
+def tails(at: Array, size: int) -> Iterator[tuple[str, Array]]:
+    """Positions past the last full block; of a tensor smaller than a block, all."""
+    for block in BLOCKS:
+        yield f"{TAIL} of {block} elements", at >= size - size % block
 
 
 def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
@@ -150,16 +115,6 @@ def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
     points = np.array([*REFERENCES[op.kernel].special(attributes).values()], np.float64)
     points = points.astype(x.dtype).astype(np.float64)
     return np.isin(np.abs(wide(x)), np.abs(points[~np.isnan(points)]))
-
-
-def _from_there_on(wrong: Array) -> Iterator[tuple[str, Array]]:
-    """Nearly all elements from the first wrong one on: an index that overflows or is cut."""
-    first = int(np.argmax(wrong))
-    if first >= FAR and np.count_nonzero(wrong) >= NEARLY_ALL * (wrong.size - first):
-        yield (
-            f"it is element {first:,} or later",
-            np.arange(wrong.size).reshape(wrong.shape) >= first,
-        )
 
 
 def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:

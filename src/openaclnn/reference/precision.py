@@ -5,6 +5,7 @@ zeros of the wrong sign."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,15 +22,15 @@ NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
 ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
 DIRECTIONS = ("each is too small in magnitude", "each is too large in magnitude")
-TEXTS = {
+SYMPTOMS = {
     CUT,
     SCALARS,
     SIGN,
     NEAR,
     NEAR_SUMS,
-    *DIRECTIONS,
     *(text.format(x) for text in (NARROW, INPUTS) for names in NARROWER.values() for x in names),
 }
+TELLING = 0.4  # of the elements with a symptom: 0, 1 and infinity are numbers of every dtype
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
@@ -38,42 +39,38 @@ LAST_BITS = 4
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
 
 
-def of_results(output: Output, wrong: Array) -> Iterator[tuple[str, bool]]:
-    """What holds for every wrong element, and whether they alone would not show it: 0, 1 or
-    infinity are numbers of every dtype."""
+@dataclass(frozen=True)
+class Symptom:
+    """How elements are wrong."""
+
+    text: str
+    where: Array
+    telling: Array  # those that would not have it by chance
+
+
+def symptoms(output: Output) -> Iterator[Symptom]:
+    """Of all elements; what they say of one that is right does not count."""
     if output.dtype not in DTYPES:
         return
-    got, nearest, exact = wide(output.got[wrong]), output.nearest[wrong], output.expected[wrong]
-    near = wide(nearest)
-    if bool(((got == _cut(nearest, exact)) & (got != near)).all()):
-        yield CUT, bool((output.ulp[wrong] < CUT_OFF).all())
-    unrounded, promised = output.of_wide_scalars, output.promised
-    if (
-        unrounded is not None
-        and promised is not None
-        and bool((unrounded[wrong] <= promised).all())
-    ):
-        yield SCALARS, False
-    if bool(output.other_zeros[wrong].all()):
-        yield SIGN, False
-    less, more = (np.abs(got) < np.abs(exact)), (np.abs(got) > np.abs(exact))
-    yield from ((way, True) for way, are in zip(DIRECTIONS, (less, more), strict=True) if are.all())
+    got, near = wide(output.got), wide(output.nearest)
+    every = np.ones(got.shape, bool)
+    cut = (got == _cut(output.nearest, output.expected)) & (got != near)
+    yield Symptom(CUT, cut, output.ulp >= CUT_OFF)
+    if output.of_wide_scalars is not None and output.promised is not None:
+        yield Symptom(SCALARS, output.of_wide_scalars <= output.promised, every)
+    yield Symptom(SIGN, output.other_zeros, every)
     for name, (fits, distance) in output.of_narrow.items():
-        close = int(np.count_nonzero(distance[wrong] <= OF_NARROW))  # not where differences cancel
-        if fits[wrong].all() and 2 * close >= got.size:
-            telling = int(np.count_nonzero(~_short(got, DTYPES[name].digits)))
-            yield NARROW.format(name), 2 * telling <= got.size
+        telling = ~_short(got, DTYPES[name].digits) & (distance <= OF_NARROW)
+        yield Symptom(NARROW.format(name), fits, telling)
     for name, error in output.of_narrow_inputs.items():
-        if bool((error[wrong] <= FEW[output.dtype]).all()):
-            telling = int(np.count_nonzero(np.isfinite(got) & (got != 0)))
-            yield INPUTS.format(name), 2 * telling <= got.size
+        # Inputs that the dtype holds are not rounded.
+        telling = np.isfinite(got) & (got != 0) & (output.ulp > FEW[output.dtype])
+        yield Symptom(INPUTS.format(name), error <= FEW[output.dtype], telling)
     if output.terms is not None:
-        if bool((output.of_promise[wrong] <= FEW_BOUNDS).all()):
-            yield NEAR_SUMS, False
-        return
-    flushed = (got == 0) & (near != 0)
-    if bool((~flushed & (output.ulp[wrong] <= FEW[output.dtype])).all()):
-        yield NEAR, False
+        yield Symptom(NEAR_SUMS, output.of_promise <= FEW_BOUNDS, every)
+    else:
+        flushed = (got == 0) & (near != 0)
+        yield Symptom(NEAR, ~flushed & (output.ulp <= FEW[output.dtype]), every)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -5,8 +5,9 @@ cases.py      a case, and how it is written down      generate.py, values.py  ca
 provider_names.py  what computes cases           torch_provider.py       eager PyTorch
 runner.py     cases against providers               library.py, worker/     a library, in a child
 child.py      the child process                     python_provider.py      a function, in a child
-patterns.py   what wrong elements have in common    findings.py             findings by cause
-grouping.py, best_pattern.py  one cause after another
-overall.py, attributes.py     what sets cases apart  request.py              what the child gets
+sample.py     some elements of each result          findings.py             findings by cause
+evidence.py   what elements and cases have          rules.py, steps.py      the causes
+conditions.py, case_conditions.py                   what may set cases apart
+wording.py    a cause in words                      request.py              what the child gets
 report.py, report_data.py  what people and programs read
 """

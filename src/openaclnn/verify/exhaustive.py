@@ -18,18 +18,19 @@ import numpy as np
 
 from ..reference.comparison import Element
 from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.judge import outputs
 from ..reference.standards import Standard
 from ..report.output import writing
 from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .cases import BadCase, Case
 from .explanations import Cause, known
-from .patterns import Part, Pattern
 from .profile import Curve, Profile
 from .provider import Provider
 from .runner import Result, Runner
+from .sample import Sample
 
-SCHEMA = "openaclnn-verify-exhaustive-4"
+SCHEMA = "openaclnn-verify-exhaustive-5"
 CHUNK = 1 << 22  # patterns of a call
 PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 
@@ -41,10 +42,12 @@ class Chunk(Case):
     first: int = 0
 
     def inputs(self) -> list[Array]:
-        kind = np.dtype(numpy_dtype(self.dtype))
         (size,) = self.shapes[0]
-        bits = np.arange(self.first, self.first + size, dtype=np.uint64)
-        return [bits.astype(f"u{kind.itemsize}").view(kind)]
+        return [self.inputs_at(np.arange(size))]
+
+    def inputs_at(self, positions: Array) -> Array:
+        kind = np.dtype(numpy_dtype(self.dtype))
+        return (self.first + positions).astype(f"u{kind.itemsize}").view(kind)
 
 
 def has_every(op: Op, dtype: str) -> bool:
@@ -148,9 +151,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "case"}
     kept["worst"] = [asdict(element) for element in result.worst]
     kept["profiles"] = [asdict(profile) for profile in result.profiles]
-    kept["patterns"] = [asdict(pattern) for pattern in result.patterns]
-    kept["parts"] = [[asdict(part) for part in pair] for pair in result.parts]
-    kept["severities"] = [asdict(part) for part in result.severities]
+    kept["samples"] = [_sample_data(sample) for sample in result.samples]
     kept["element"] = asdict(result.element) if result.element else None
     kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
@@ -163,9 +164,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         Profile(**{**p, "curves": {name: Curve(**c) for name, c in p["curves"].items()}})
         for p in data["profiles"]
     )
-    kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
-    kept["parts"] = _parts(data["parts"])
-    kept["severities"] = tuple(map(_part, data["severities"]))
+    kept["samples"] = tuple(_sample(case, entry) for entry in data["samples"])
     kept["element"] = _element(data["element"]) if data["element"] else None
     kept["untaken"], kept["outputs"] = tuple(data["untaken"]), tuple(data["outputs"])
     elements = data.get("causes", {})
@@ -177,15 +176,27 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
     return Result(case, **kept)
 
 
-def _part(data: Mapping[str, Any]) -> Part:
-    found = tuple(Pattern(**p) for p in data["patterns"])
-    element = _element(data["element"]) if data["element"] else None
-    kept = {"patterns": found, "element": element, "parts": _parts(data["parts"])}
-    return Part(**{**data, **kept})
+def _sample_data(sample: Sample) -> dict[str, Any]:
+    """The inputs follow from the positions, and from the inputs what should have come out."""
+    got = sample.output.got
+    arrays = {"at": sample.at, "got": got.view(f"u{got.itemsize}"), "wrong": sample.wrong,
+              "unwritten": sample.unwritten}  # fmt: skip
+    kept = {
+        "wrong_in_all": sample.wrong_in_all,
+        "onset": sample.onset,
+        "dtype": sample.output.dtype,
+    }
+    return kept | {name: array.tolist() for name, array in arrays.items()}
 
 
-def _parts(data: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[tuple[Part, Part], ...]:
-    return tuple((_part(one), _part(other)) for one, other in data)
+def _sample(case: Case, data: Mapping[str, Any]) -> Sample:
+    assert isinstance(case, Chunk)
+    kind = np.dtype(numpy_dtype(data["dtype"]))
+    at = np.array(data["at"], np.int64)
+    got = np.array(data["got"], f"u{kind.itemsize}").view(kind)
+    (output,) = outputs(case.op, [case.inputs_at(at)], case.attributes, [got])
+    wrong, unwritten = (np.array(data[name], bool) for name in ("wrong", "unwritten"))
+    return Sample(output, at, wrong, unwritten, case.shapes[0], data["wrong_in_all"], data["onset"])
 
 
 def _element(data: Mapping[str, Any]) -> Element:

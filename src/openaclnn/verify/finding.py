@@ -3,35 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
-from .patterns import CLOSE
 from .runner import Result
-from .trait import Trait
 
 # Kinds that end a call before its results are compared: what later kinds say of it is not known.
 ENDING = ("crashed", "hung", "outside", "damaged", "status")
 FIRST = ENDING[:-1]  # in a report, the others by size
 # Values that a person would try first.
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
-OTHER = "other cases"
-EVERY_OTHER = "every other wrong element"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Failed results of one provider, operator and kind."""
+    """Failed results of one provider, operator and kind. The element of each is one that the cause
+    explains."""
 
     results: tuple[Result, ...]
-    trait: Trait
-    clear: tuple[Result, ...] = ()  # those that have no other wrong elements, if any
-    part: str = ""  # of the elements, where they are divided: a word of DIVISIONS or SEVERITIES
-
-    @property
-    def cause(self) -> str:
-        """A sentence without a subject; empty if nothing is known."""
-        return self.trait.text
+    cause: str = ""  # a sentence without a subject; empty if nothing is known
+    such: int = 0  # cases that have what these have in common, where it is one of cases
+    is_minor: bool = False  # small errors, or what other causes leave
 
     @property
     def kind(self) -> str:
@@ -40,9 +32,9 @@ class Finding:
 
     @property
     def example(self) -> Result:
-        """Of those with an element that is wrong: usual attributes, an element of
-        usual size, a small tensor, plain values, the first of equals."""
-        return min(self.clear or self.results, key=_plain)
+        """Of those with an element that is wrong: usual attributes, an element of usual size, a
+        small tensor, plain values, the first of equals."""
+        return min(self.results, key=_plain)
 
     @property
     def dtypes(self) -> list[str]:
@@ -52,29 +44,19 @@ class Finding:
 
 def _plain(r: Result) -> tuple[object, ...]:
     case = r.case
-    size = sum(map(_size, case.shapes))
-    odd = case.values not in VALUES or any(
-        x and not 1e-4 <= abs(x) <= 1e4 for e in r.worst[:1] for x, _ in e.inputs.values()
-    )
+    size = sum(math.prod(shape) for shape in case.shapes)
+    inputs = r.element.inputs.values() if r.element else ()
+    odd = case.values not in VALUES or any(x and not 1e-4 <= abs(x) <= 1e4 for x, _ in inputs)
     laid = (case.layout != "contiguous") + (case.layout not in ("contiguous", "offset"))
     return not r.worst, case.unusual(), odd, size, VALUES.get(case.values, len(VALUES)), laid
-
-
-def _size(shape: Sequence[int]) -> int:
-    n = 1
-    for size in shape:
-        n *= size
-    return n
 
 
 def stage(kind: str) -> int:
     return ENDING.index(kind) if kind in ENDING else len(ENDING)
 
 
-def order(found: Finding) -> tuple[int, bool, bool, int]:
-    """Crashes first, then the largest; small errors, and what other causes leave, come after."""
+def order(found: Finding) -> tuple[int, bool, int]:
+    """Crashes first, then the largest; minor ones come after."""
     kind = found.kind
     first = FIRST.index(kind) if kind in FIRST else len(FIRST)
-    rest = EVERY_OTHER in found.cause or OTHER in found.cause
-    small = found.part == CLOSE
-    return first, small, rest, -len(found.results)
+    return first, found.is_minor, -len(found.results)

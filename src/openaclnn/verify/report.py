@@ -16,12 +16,13 @@ from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
+from .case_conditions import short
 from .cases import Case
 from .explanations import known, text
 from .finding import Finding
 from .findings import findings
-from .patterns import CLOSE, short
 from .runner import FAILED, LEFT_OUT, Result, expected_text
+from .severity import CLOSE
 
 LISTED = 20  # values of an attribute
 

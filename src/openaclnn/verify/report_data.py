@@ -14,7 +14,6 @@ from ..settings import config
 from .finding import Finding
 from .report import Report
 from .runner import FAILED, LEFT_OUT, PASSED, Result
-from .trait import Trait
 
 
 def environment() -> dict[str, Any]:
@@ -53,9 +52,9 @@ def _result_data(report: Report, r: Result) -> dict[str, Any]:
     return data
 
 
-def _such_cases(trait: Trait) -> dict[str, int] | None:
+def _such_cases(found: Finding) -> dict[str, int] | None:
     """None where the cause is one of elements, not of cases."""
-    return {"failed": trait.failed, "all": trait.such} if trait.such else None
+    return {"failed": len(found.results), "all": found.such} if found.such else None
 
 
 def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dic
         "operator": op,
         "kind": found.kind,
         "cause": found.cause,
-        "such_cases": _such_cases(found.trait),
+        "such_cases": _such_cases(found),
         "dtypes": found.dtypes,
         "cases": [r.case.id for r in found.results],
         "example": found.example.case.id,

@@ -20,10 +20,10 @@ from ..reference.verdicts import NoThreshold, Verdict, judged
 from ..rows.dtypes import DTYPES
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
-from .patterns import Part, Pattern, sizes, unwritten
-from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
+from .request import PATTERN
+from .sample import Sample, sample
 
 CLOSE = 16  # ulp
 DEATHS = 3  # crashed, hung or outside, of an operator in a dtype; the rest of it is left out
@@ -46,15 +46,12 @@ class Result:
     profiles: tuple[Profile, ...] = ()  # where they are asked for
     causes: tuple[Cause, ...] = ()  # known defects that explain it
     unexplained: int = 0  # wrong elements that none of them explains
-    patterns: tuple[Pattern, ...] = ()  # what its wrong elements have in common
-    wrong: int = 0  # how many elements of how many
-    size: int = 0
-    parts: tuple[tuple[Part, Part], ...] = ()  # for each of DIVISIONS, if element-wise
+    size: int = 0  # elements
     untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
     outputs: tuple[str, ...] = ()  # those that are wrong
     element: Element | None = None  # a wrong one
     is_worst: bool = True  # of all; or only of those that are looked at
-    severities: tuple[Part, ...] = ()  # of a wrong result, one for each of SEVERITIES
+    samples: tuple[Sample, ...] = ()  # one of each output, the wrong ones first
 
     @property
     def message(self) -> str:
@@ -73,18 +70,10 @@ class Result:
         at = ", ".join((f"at {list(self.element.index)}", *given))
         return at if self.is_worst else f"one of this finding: {at}"
 
-    def of_part(self, part: Part) -> Result:
-        """What would be known of a wrong result that had this part alone."""
-        at = [e.index for e in (self.element, part.element) if e]
-        return replace(
-            self,
-            element=part.element,
-            is_worst=self.is_worst and len(set(at)) < 2,
-            patterns=part.patterns,
-            wrong=part.wrong,
-            size=part.size,
-            parts=part.parts or self.parts,
-        )
+    def with_element(self, element: Element) -> Result:
+        """With another wrong element than the worst."""
+        is_worst = self.element is None or element.index == self.element.index
+        return replace(self, element=element, is_worst=is_worst)
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -211,15 +200,13 @@ class Runner:
         if wrong is None:
             worst = worst_of_all(every) if self._profiles else ()
             size = sum(output.got.size for output, _ in every)
-            by_input = sizes(case, every[0][0]) if every else ()
             passed = Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
-            return replace(passed, size=size, parts=by_input)
+            return replace(passed, size=size, samples=_samples(every))
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"
         failing = [(o, v.wrong) for o, v in every if not v.passed]
         causes, unexplained = of_elements(provider, case, failing)
-        known, severities = patterns_of(case, output, found.wrong)
         return Result(
             case,
             provider,
@@ -233,14 +220,22 @@ class Runner:
             profiles,
             causes,
             unexplained,
-            known.patterns,
-            int(np.count_nonzero(found.wrong)),
             output.got.size,
-            known.parts,
-            severities=severities,
             outputs=tuple(o.name for o, v in every if not v.passed),
             element=worst[0] if worst else None,
+            samples=_samples(sorted(every, key=lambda pair: pair[1].passed)),
         )
+
+
+def _samples(every: Sequence[tuple[Output, Verdict]]) -> tuple[Sample, ...]:
+    return tuple(sample(o, v.wrong, unwritten(o)) for o, v in every if o.got.size)
+
+
+def unwritten(output: Output) -> Array:
+    """The elements that hold what was there before."""
+    got = output.got
+    bits = np.ascontiguousarray(got).view(np.uint8).reshape(*got.shape, got.dtype.itemsize)
+    return np.asarray((bits == PATTERN).all(axis=-1))
 
 
 def without_unwritten(output: Output, found: Verdict) -> Verdict:

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of many results, and what may set them apart, as truth values.
+
+A result that has no elements to look at (it crashed, or has the wrong shape) counts as one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference.evaluation import Array
+from ..reference.judge import wide
+from ..reference.patterns import conditions, tails
+from ..reference.precision import NEAR, NEAR_SUMS, SIGN, SYMPTOMS, Symptom, symptoms
+from .runner import FAILED, Result
+from .sample import Sample
+from .severity import CLOSE, is_close
+
+# A wrong value may have one of these symptoms by chance, but nearly all of a result do not.
+OF_RESULTS = SYMPTOMS - {SIGN, NEAR, NEAR_SUMS}
+NEARLY_ALL, SEVERAL = 0.9, 4
+
+
+@dataclass(frozen=True)
+class Elements:
+    """One entry of each array for each element."""
+
+    weight: Array  # how many elements of the result it stands for
+    wrong: Array
+    ulp: Array
+    direction: Array  # -1: too small in magnitude, 1: too large
+    unwritten: Array
+    place: Array  # in the sample
+    share: Array  # of what is wrong with the result, to which each kind of error adds as much
+    conditions: dict[str, Array]
+    symptoms: dict[str, Array]  # false where not wrong
+    telling: dict[str, Array]  # what would not have the symptom by chance
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The elements of several results: first of the failed ones."""
+
+    results: tuple[Result, ...]
+    of: Array  # the position of the result of each element
+    weight: Array
+    wrong: Array
+    ulp: Array
+    direction: Array
+    unwritten: Array
+    place: Array
+    share: Array
+    conditions: dict[str, Array]
+    symptoms: dict[str, Array]
+    telling: dict[str, Array]
+
+    def count(self, where: Array, weights: Array | None = None) -> Array:
+        """Of the elements of each result."""
+        chosen = None if weights is None else weights[where]
+        return np.bincount(self.of[where], chosen, minlength=len(self.results))
+
+
+def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
+    """`others` count as right."""
+    names = [r.outputs[0] for r in failed if r.outputs]
+    output = max(dict.fromkeys(names), key=names.count, default="")
+    parts = [_of_failed(r) for r in failed]
+    good = []
+    for r in others:
+        sample = next((s for s in r.samples if s.output.name == output), None)
+        if output and sample is not None:
+            good.append((r, _of_sample(sample, sample.wrong & False)))
+        elif not output and (r.size or r.status == FAILED):  # an empty tensor has nothing wrong
+            good.append((r, _whole(wrong=False)))
+    parts += [part for _, part in good]
+    return Evidence(
+        (*failed, *(r for r, _ in good)),
+        np.repeat(np.arange(len(parts)), [part.wrong.size for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        np.concatenate([part.wrong for part in parts]),
+        np.concatenate([part.ulp for part in parts]),
+        np.concatenate([part.direction for part in parts]),
+        np.concatenate([part.unwritten for part in parts]),
+        np.concatenate([part.place for part in parts]),
+        np.concatenate([part.share for part in parts]),
+        _joined([part.conditions for part in parts], parts),
+        _joined([part.symptoms for part in parts], parts),
+        _joined([part.telling for part in parts], parts),
+    )
+
+
+def _joined(own: Sequence[dict[str, Array]], parts: Sequence[Elements]) -> dict[str, Array]:
+    """False where a part lacks a text."""
+    found: dict[str, Array] = {}
+    total, start = sum(part.wrong.size for part in parts), 0
+    for named, part in zip(own, parts, strict=True):
+        for text, where in named.items():
+            every = found.setdefault(text, np.zeros(total, bool))
+            every[start : start + part.wrong.size] = where
+        start += part.wrong.size
+    return found
+
+
+def _of_failed(r: Result) -> Elements:
+    if not r.samples or not r.samples[0].wrong_in_all:
+        return _whole(wrong=True)
+    return _of_sample(r.samples[0], r.samples[0].wrong)
+
+
+def _whole(*, wrong: bool) -> Elements:
+    one, zero = np.ones(1), np.zeros(1)
+    return Elements(
+        one, one == wrong, one, zero, zero > 0, zero.astype(int), one * wrong, {}, {}, {}
+    )
+
+
+def _of_sample(s: Sample, wrong: Array) -> Elements:
+    chosen = [np.count_nonzero(s.wrong), np.count_nonzero(~s.wrong)]
+    of_wrong, of_right = np.array([s.wrong_in_all, s.size - s.wrong_in_all]) / np.maximum(chosen, 1)
+    with np.errstate(all="ignore"):
+        direction = np.sign(np.abs(wide(s.output.got)) - np.abs(wide(s.output.expected)))
+        known = {t: np.broadcast_to(w, wrong.shape) for t, w in conditions(s.output, s.at)}
+        known |= dict(tails(s.at, s.size))
+        if s.onset is not None:
+            known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
+        shown = _symptoms(s, wrong) if wrong.any() else []
+    kinds = np.select([s.output.other_zeros, _any(shown, {CLOSE, *OF_RESULTS})], [2, 1], 0)
+    counts = np.bincount(kinds[wrong], minlength=3)
+    share = wrong / np.maximum(counts[kinds], 1) / max(np.count_nonzero(counts), 1)
+    return Elements(
+        np.where(s.wrong, of_wrong, of_right),
+        wrong,
+        s.output.ulp,
+        direction,
+        s.unwritten & wrong,
+        np.arange(wrong.size),
+        share,
+        known,
+        {symptom.text: symptom.where for symptom in shown},
+        {symptom.text: symptom.telling for symptom in shown},
+    )
+
+
+def _symptoms(s: Sample, wrong: Array) -> list[Symptom]:
+    """Those that say what is wrong first; what they explain counts as nothing else."""
+    found: list[Symptom] = []
+    for text, where, telling in (
+        *((m.text, m.where & wrong, m.telling & wrong) for m in symptoms(s.output)),
+        (CLOSE, is_close(s.output) & wrong, wrong),
+    ):
+        if text in OF_RESULTS and where.sum() < NEARLY_ALL * wrong.sum():
+            continue
+        if text in (NEAR, NEAR_SUMS, CLOSE):
+            explained = [m for m in found if np.count_nonzero(m.telling) >= SEVERAL]
+            where = where & ~_any(explained, OF_RESULTS, wrong.shape)
+        found.append(Symptom(text, where, telling & where))
+    return found
+
+
+def _any(shown: Sequence[Symptom], texts: set[str], shape: tuple[int, ...] = ()) -> Array:
+    every = [symptom.where for symptom in shown if symptom.text in texts]
+    return np.logical_or.reduce(every) if every else np.zeros(shape, bool)

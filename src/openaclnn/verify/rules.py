@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that explain wrong elements: which cases, which of their elements, and how they are wrong.
+
+A rule has conditions on cases ("where scale is not 1"), one on elements ("x is NaN") and a symptom
+("off by a few ulp"), each of which may be missing. Its score is a mean of
+
+    precision   how many of the elements that it names are wrong, the mean over results
+    recall      how much of what is wrong it names, the mean over failed results
+
+less a price for each condition. It counts if so much in common is more than chance.
+
+The constants were chosen by a search over 131 kernels of one or two mistakes: more of these
+mistakes are named, with fewer other findings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference.evaluation import Array
+from ..reference.precision import NEAR, NEAR_SUMS, TELLING
+from .evidence import Evidence
+from .severity import CLOSE
+
+RECALL = 0.35  # its weight in the mean: other rules may explain what one leaves
+PRICE = 0.03  # of the first condition; of the second twice as much
+BONUS = 0.05  # of a symptom: it says what is wrong
+# By which a rule must be rarer than chance; of few cases, the share of what separates those that
+# failed from all others.
+BITS, OF_FEW = 10.0, 0.7
+PER_RESULT = 4  # wrong elements of one result are no independent witnesses
+# The share of wrong elements that is as good as all: an input of 0 or infinity hides many mistakes.
+ENOUGH, ENOUGH_OF_CONDITION = 0.6, 0.8
+# The least precision of a symptom, as few elements as may have it: of one that many mistakes have,
+# and of one that says what is wrong.
+VAGUE, SPECIFIC = 0.7, 0.9
+# A formula may be wrong in an interval, and a condition has one bound: its precision is at least
+# this, times the share of right elements that it spares, to a power.
+SPARING, POWER = 0.7, 8
+# Conditions on cases alone: one on more than half of them says less, as does one on cases
+# of which few elements are wrong.
+NARROW, VISIBLE = 2.0, 0.2
+SEEN = 0.1  # of the failed results, which must have a condition or symptom for it to be tried
+BEST = 24  # conditions on cases that are tried with each other
+FEW = 3  # results that may have anything in common by chance
+ALONE = 3  # rules of cases alone
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`elements` and `symptom` are empty for any."""
+
+    cases: tuple[str, ...]
+    elements: str
+    symptom: str
+    score: float
+    precision: float
+    recall: float
+    of_cases: Array  # results
+    named: Array  # the elements that meet its conditions
+    explained: Array  # those of them that are wrong as it says
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of each condition on cases (rows) with each pair of a condition on elements and a symptom."""
+
+    score: Array
+    precision: Array
+    recall: Array
+
+
+class Search:
+    """Rules for the wrong elements that are left. Those that are done, which other rules explain,
+    count neither way."""
+
+    def __init__(self, e: Evidence, left: Array, done: Array, cases: Mapping[str, Array]) -> None:
+        """`cases`: the conditions on results."""
+        self._e, self._left, self._cases = e, left, cases
+        self._bad = e.count(left, e.weight)
+        self._failed = self._bad > 0
+        # What a result without its explained elements would be is not known: it has not passed.
+        self._counted = ~done & (self._failed | (e.count(done) == 0))[e.of]
+        self._total = e.count(self._counted, e.weight)
+        self._n_failed = max(1, int(np.count_nonzero(self._failed)))
+        every = np.ones(e.of.size, bool)
+        seen = {text: where for text, where in e.conditions.items() if self._is_seen(where)}
+        shown = {text: where for text, where in e.symptoms.items() if self._is_telling(text)}
+        self._conditions = {"": every, **seen}
+        self._symptoms = {"": every, **shown}
+        self._pairs = [(text, symptom) for text in self._conditions for symptom in self._symptoms]
+        self._count_elements()
+
+    def _is_seen(self, where: Array) -> bool:
+        results = np.count_nonzero(self._e.count(where & self._left))
+        return bool(results >= max(1, SEEN * self._n_failed))
+
+    def _is_telling(self, symptom: str) -> bool:
+        hit = self._e.symptoms[symptom] & self._left
+        telling = np.count_nonzero(self._e.telling[symptom] & hit)
+        return self._is_seen(hit) and bool(telling >= TELLING * np.count_nonzero(hit))
+
+    def _count_elements(self) -> None:
+        """Precision, recall and rarity of each pair in each result."""
+        e, shape = self._e, (len(self._pairs), len(self._e.results))
+        precision, recall, counts, bits = (np.zeros(shape, np.float32) for _ in range(4))
+        spared = np.zeros(shape[0], np.float32)
+        right = self._total - self._bad
+        due = np.where(self._failed, e.count(self._left, e.share), 1)
+        k = -1
+        for text, where in self._conditions.items():
+            n = e.count(where & self._counted, e.weight)
+            has, n = n > 0, np.where(n > 0, n, 1)
+            rare = np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
+            for symptom, among in self._symptoms.items():
+                k += 1
+                hit = where & among & self._left
+                w = e.count(hit, e.weight)
+                p = np.minimum(1, w / n / (ENOUGH_OF_CONDITION if text else ENOUGH))
+                if symptom:
+                    least = VAGUE if symptom in (NEAR, NEAR_SUMS, CLOSE) else SPECIFIC
+                    p = least + (1 - least) * p
+                # Whether rounding makes elements wrong is chance: results without say nothing.
+                counts[k] = w > 0 if symptom else has
+                precision[k] = p * counts[k]
+                recall[k] = e.count(hit, e.share) / due
+                bits[k] = np.minimum(PER_RESULT, e.count(hit)) * rare
+                if text:
+                    others = np.clip((n - w) * has / np.maximum(right, 1), 0, 1)[right > 0]
+                    spared[k] = SPARING * np.mean((1 - others) ** POWER) if others.size else 0
+        self._precision, self._recall, self._present, self._bits, self._spared = (
+            precision.T, recall.T, counts.T, bits.T, spared,
+        )  # fmt: skip
+
+    def _scores(self, of_cases: Array, conditions: int) -> Scores:
+        """`of_cases`: results by rows, each row the product of so many conditions."""
+        there = self._total > 0
+        every, size = np.count_nonzero(there), (of_cases @ there)[:, None]
+        p = (of_cases @ self._precision) / np.maximum(of_cases @ self._present, 1)
+        p = np.maximum(p, self._spared)
+        if conditions:  # on cases alone: how many have failed, as far as others are better
+            share = self._bad / np.where(there, self._total, 1)
+            inside, rate = ((of_cases @ x)[:, None] / np.maximum(size, 1)
+                            for x in (share, self._failed))  # fmt: skip
+            outside = (share.sum() - inside * size) / np.maximum(every - size, 1)
+            lift = np.clip(1 - outside / np.maximum(inside, 1e-9), 0, 1)
+            lift *= np.minimum(1, NARROW * (1 - size / every)) * np.minimum(1, inside / VISIBLE)
+            p[:, :1] = lift * rate + (1 - lift) * p[:, :1]
+        explained = of_cases @ self._recall
+        r = explained / self._n_failed
+        n = conditions + np.array([bool(text) for text, _ in self._pairs])
+        bits = explained * np.log2(every / np.maximum(size, 1)) + of_cases @ self._bits
+        mean = (1 + RECALL) * p * r / np.maximum(RECALL * p + r, 1e-9)
+        bonus = BONUS * np.array([bool(symptom) for _, symptom in self._pairs])
+        separating = self._n_failed * math.log2(max(int(every), 1) / self._n_failed)
+        needed = min(BITS, OF_FEW * separating) if self._n_failed >= FEW else BITS
+        score = np.where((n == 0) | (bits >= needed), mean, 0) - PRICE * n * (n + 1) / 2 + bonus
+        return Scores(score, p, r)
+
+    def rules(self) -> list[Rule]:
+        """The best by their scores: of each symptom without, with one and with two conditions on
+        cases, and of cases alone; one for each pair."""
+        everywhere = np.ones((1, len(self._e.results)), np.float32)
+        found = self._best([()], everywhere, self._scores(everywhere, 0))
+        texts = list(self._cases)
+        if texts:
+            rows = np.array([self._cases[text] for text in texts], np.float32)
+            scores = self._scores(rows, 1)
+            found += self._best([(text,) for text in texts], rows, scores)
+            for i in np.argsort(-scores.score[:, 0])[:ALONE]:
+                found.append(self._rule((texts[i],), rows[i], 0, scores, i))
+            best = np.argsort(-scores.score.max(axis=1))[:BEST]
+            chosen = [
+                (i, j, rows[i] * rows[j]) for i in best for j in range(len(texts))
+                if 0 < np.dot(rows[i], rows[j]) < min(rows[i].sum(), rows[j].sum())
+            ]  # fmt: skip
+            if chosen:
+                both = np.array([product for *_, product in chosen])
+                named = [(texts[i], texts[j]) for i, j, _ in chosen]
+                found += self._best(named, both, self._scores(both, 2))
+        found.sort(key=lambda rule: -rule.score)
+        distinct: dict[tuple[str, ...], Rule] = {}
+        for rule in found:
+            pair = (rule.elements, rule.symptom)
+            distinct.setdefault(pair if any(pair) else rule.cases, rule)
+        return [rule for rule in distinct.values() if rule.score > 0]
+
+    def only_rule(self) -> Rule | None:
+        """Of few results: the condition that separates them from all others, if there is one."""
+        present = self._total > 0
+        found = [text for text, where in self._cases.items()
+                 if np.array_equal(where & present, self._failed)]  # fmt: skip
+        if self._n_failed >= FEW or len(found) != 1:
+            return None
+        of_cases = self._cases[found[0]]
+        named = of_cases[self._e.of] & self._counted
+        return Rule((found[0],), "", "", 1.0, 1.0, 1.0, of_cases, named, named & self._left)
+
+    def _best(self, cases: Sequence[tuple[str, ...]], rows: Array, scores: Scores) -> list[Rule]:
+        found = []
+        for symptom in self._symptoms:
+            columns = [k for k, (_, own) in enumerate(self._pairs) if own == symptom]
+            part = scores.score[:, columns]
+            i, k = np.unravel_index(np.argmax(part), part.shape)
+            found.append(self._rule(cases[int(i)], rows[i], columns[int(k)], scores, int(i)))
+        return found
+
+    def _rule(self, cases: tuple[str, ...], row: Array, k: int, scores: Scores, i: int) -> Rule:
+        text, symptom = self._pairs[k]
+        of_cases = row > 0
+        named = of_cases[self._e.of] & self._conditions[text] & self._counted
+        explained = named & self._symptoms[symptom] & self._left
+        score, p, r = (float(x[i, k]) for x in (scores.score, scores.precision, scores.recall))
+        return Rule(cases, text, symptom, score, p, r, of_cases, named, explained)

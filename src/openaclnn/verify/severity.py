@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of errors. A kernel that computes in FLOAT is off by rounding nearly everywhere, and many
+lose -0: either would hide another mistake."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..reference.evaluation import Array
+from ..reference.judge import Output, wide
+from ..rows.dtypes import DTYPES
+
+CLOSE = "its result is off by little"
+# Relative errors that are close: twice the rounding of 16 bits; 128 ulp, which FLOAT may lose.
+CLOSE_BY = {"BFLOAT16": 2.0**-6, "FLOAT16": 2.0**-9, "FLOAT": 2.0**-16, "DOUBLE": 2.0**-16}
+CLOSE_TO_ZERO = 2.0**-20  # of the median result: where differences cancel
+
+
+def is_close(output: Output) -> Array:
+    """Off by what rounded intermediate results make, roughly."""
+    due, near, got = (wide(x) for x in (output.expected, output.nearest, output.got))
+    if output.dtype not in CLOSE_BY:
+        return np.zeros(got.shape, bool)
+    known = np.isfinite(near) & np.isfinite(got) & ~output.other_zeros
+    sizes = np.abs(due if output.terms is None else wide(output.terms))
+    usual = sizes[known & (sizes != 0)]
+    least = CLOSE_TO_ZERO * float(np.median(usual)) if usual.size else 0.0
+    form = DTYPES[output.dtype]
+    least = max(least, 2 * math.ldexp(1, form.least - form.digits + 1))  # of subnormals
+    with np.errstate(all="ignore"):
+        error = np.abs(got - due)
+        return np.asarray(known & (error <= CLOSE_BY[output.dtype] * sizes + least))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rule after another, until nothing is left that a rule explains.
+
+The rule of the highest score is not always one of the best set: a vague one may cover what two
+precise ones explain. So several are tried as the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference.evaluation import Array
+from .conditions import Conditions, of_results
+from .evidence import Evidence
+from .rules import PRICE, Rule, Search
+
+LEAST = 0.5  # the score below which a rule says nothing
+BREADTH = 12  # rules that are tried as the first
+CLEAR = 0.97  # the precision of a rule beside which no other is tried
+FEW, FRACTION = 3, 0.05  # results that may be the rest of others
+GOOD = 0.9  # the precision that is as good as any, of a set of rules
+SYMPTOM, STRICT = 0.85, 1.0
+RULE = 1  # the price of another rule, as conditions
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rule, and what was left and done before it."""
+
+    rule: Rule
+    conditions: Conditions
+    left: Array
+    done: Array
+
+
+def steps(e: Evidence, blocks: bool) -> list[Step]:
+    """`blocks`: results may have been written past the end."""
+    return _steps(e, e.wrong, np.zeros(e.of.size, bool), blocks, BREADTH)
+
+
+def _steps(e: Evidence, left: Array, done: Array, blocks: bool, breadth: int) -> list[Step]:
+    if not left.any():
+        return []
+    failed = e.count(left) > 0
+    known = of_results(e.results, failed, blocks)
+    search = Search(e, left, done, known.where)
+    rules = [r for r in search.rules() if r.score >= LEAST and _is_more(r, e, done)]
+    says_nothing = not rules or not (rules[0].cases or rules[0].elements or rules[0].symptom)
+    if says_nothing and not done.any() and (only := search.only_rule()):
+        rules = [only]
+    if rules and rules[0].precision >= CLEAR:
+        breadth = 1
+    ways = []
+    for rule in rules[:breadth]:
+        rest = _steps(e, left & ~rule.explained, done | rule.explained, blocks, 1)
+        ways.append([Step(rule, known, left, done), *rest])
+    return max(ways, key=lambda way: _value(way, int(np.count_nonzero(failed)), e), default=[])
+
+
+def _is_more(rule: Rule, e: Evidence, done: Array) -> bool:
+    """Not the rest of a few results."""
+    results, failed = (int(np.count_nonzero(e.count(x))) for x in (rule.explained, e.wrong))
+    if results >= min(max(FEW, FRACTION * failed), failed):
+        return True
+    of_cases_alone = not rule.elements and not rule.symptom and rule.precision == 1
+    return of_cases_alone and not np.isin(e.of[rule.explained], e.of[done]).any()
+
+
+def _value(way: Sequence[Step], failed: int, e: Evidence) -> float:
+    """How much of what is wrong is explained, and how precisely, less the price of the rules."""
+    total = 0.0
+    for step in way:
+        rule = step.rule
+        explained = float(e.share[rule.explained].sum()) / failed
+        conditions = len(rule.cases) + bool(rule.elements)
+        worth = max(SYMPTOM, rule.precision) if rule.symptom else rule.precision
+        total += explained * min(1, worth / GOOD) ** STRICT - PRICE * (RULE + conditions)
+    return total
