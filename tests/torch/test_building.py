@@ -87,21 +87,22 @@ def test_two_processes_at_once_compile_once(tmp_path):
     assert [path.suffix for path in sorted(cache.iterdir())] == [".lock", ".sha256", ".so"]
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.5, 1.0], ids=["empty", "cut off", "other bytes"])
-def test_a_build_that_was_damaged_is_compiled_again(kept, tmp_path):
+def test_a_build_that_was_damaged_is_compiled_again(tmp_path):
     """A file that was cut off ended the process with SIGBUS, each time; an empty one meant Python
     for ever."""
     environment = {"OPENACLNN_CACHE": tmp_path / "cache", "CXX": compiler(tmp_path)}
     finish(start(**environment))
     (file,) = (tmp_path / "cache").glob("*.so")
     whole = file.read_bytes()
-    file.write_bytes(whole[: int(kept * len(whole))] if kept < 1 else bytes(len(whole)))
-    out, err = finish(start(**environment))
-    assert out == [COMPILED]
-    assert err.startswith(f"openaclnn: {file} is damaged; compiling the PyTorch")
-    assert file.read_bytes() == whole
+    damaged = (b"", whole[: len(whole) // 2], bytes(len(whole)))
+    for content in damaged:
+        file.write_bytes(content)
+        out, err = finish(start(**environment))
+        assert out == [COMPILED]
+        assert err.startswith(f"openaclnn: {file} is damaged; compiling the PyTorch")
+        assert file.read_bytes() == whole
     assert finish(start(**environment)) == ([COMPILED], "")
-    assert runs(tmp_path) == 2
+    assert runs(tmp_path) == 1 + len(damaged)
 
 
 def test_a_compiler_that_fails(tmp_path):

@@ -45,13 +45,12 @@ def test_the_tutorial_of_the_unet_runs(name, tmp_path):
     assert (done.returncode, done.stdout) == (0, "".join(shown)), done.stderr
 
 
-@pytest.mark.parametrize("processes", [2, 4])
-def test_the_sharded_training_of_the_page(processes):
+def test_the_sharded_training_of_the_page():
     """FSDP2 over tensor parallel learns what one process learns."""
     script = ROOT / "examples" / "sharded_training.py"
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(
-        [*launch, "--nproc-per-node", str(processes), str(script)],
+        [*launch, "--nproc-per-node", "4", str(script)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -59,14 +58,13 @@ def test_the_sharded_training_of_the_page(processes):
     )
     assert done.returncode == 0, done.stderr
     held, messages, loss, same = done.stdout.splitlines()
-    assert held.startswith(f"each of {processes} processes holds ")
-    assert int(held.split()[-4].rstrip("%")) <= 100 / processes + 3  # the last layer has no columns
+    assert held.startswith("each of 4 processes holds ")
+    assert int(held.split()[-4].rstrip("%")) <= 25 + 3  # the last layer has no columns
     assert messages == "messages of the norm: 0"
     first, last = loss.removeprefix("loss ").split(" -> ")
     assert float(last) < float(first) / 2
     assert same == "as one process: True"
-    if processes == 4:
-        assert done.stdout in TEXT
+    assert done.stdout in TEXT
 
 
 def test_the_benchmark_of_the_page_runs():

@@ -144,11 +144,12 @@ def test_divisions(op, division, layout, divided):
     """Rows of memory that are aligned and such that are not; short and long channels."""
     launched = divided(division)
     attributes = REFERENCES[op.kernel].attributes[0]
-    for shape in (2, 12, 5, 7), (2, 8, 16), (3, 40), (1, 8, 2, 2, 9):
-        for dtype in "FLOAT", "BFLOAT16":
-            inputs = sample(op, shape, dtype, SEED, attributes)
-            found = run(op, inputs, attributes, layout)
-            assert_accurate(op, inputs, attributes, found, SEED)
+    shapes = (2, 12, 5, 7), (2, 8, 16), (3, 40), (1, 8, 2, 2, 9)
+    # One shape for BFLOAT16: how elements are converted does not depend on where they lie.
+    for dtype, shape in (*(("FLOAT", shape) for shape in shapes), ("BFLOAT16", shapes[0])):
+        inputs = sample(op, shape, dtype, SEED, attributes)
+        found = run(op, inputs, attributes, layout)
+        assert_accurate(op, inputs, attributes, found, SEED)
     assert set(launched) <= KERNELS[division][op is GRADIENT]
     if layout == "contiguous":
         resident = any(name.startswith("resident") for name in launched)
