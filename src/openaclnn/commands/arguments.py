@@ -26,6 +26,15 @@ def separated(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
 
 
+# Of add_argument: an option that takes several words.
+SEVERAL: dict[str, Any] = {"action": "extend", "type": separated}
+
+
+def add_operators(sub: argparse.ArgumentParser) -> None:
+    text = "only this one, or several: elu,logit"
+    sub.add_argument("--op", metavar="OPERATOR", help=text, **SEVERAL)
+
+
 def operator(name: str) -> Op:
     op = find_operator(name)
     if op is None:

@@ -13,7 +13,7 @@ from ..report.text_table import Paint
 from ..rows.schema import Op
 from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from .arguments import WRONG_USE, WrongUse, operator, separated
+from .arguments import WRONG_USE, WrongUse, add_operators, operator
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -31,13 +31,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  OPENACLNN_NUM_THREADS=1 openaclnn demo --json -",
     )
     add = sub.add_argument
-    add(
-        "--op",
-        action="extend",
-        type=separated,
-        metavar="OPERATOR",
-        help="only this one, or several: elu,logit",
-    )
+    add_operators(sub)
     add("--all", action="store_true", help="also formulas, special values and all measurements")
     add("--json", metavar="FILE", help="write the results; - for standard output")
     add("--html", metavar="FILE", help="write an HTML report; - for standard output")

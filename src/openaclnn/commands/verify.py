@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..compiled import BuildError
 from ..report.output import unwritable, write_json, write_text
 from ..report.text_table import Paint
 from ..settings import config
-from .arguments import separated
+from .arguments import SEVERAL, add_operators
 from .compare import WRONG_USE, add_standard, standard_options
 from .programs import C_SUFFIXES, CXX_SUFFIXES
 from .verify_cases import aten_rows, chosen_cases, named_by_functions
@@ -55,9 +55,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add = sub.add_argument
     add("providers", nargs="*", metavar="PROVIDER", help="what computes the results (openaclnn)")
-    several: dict[str, Any] = {"action": "extend", "type": separated}
-    add("--op", metavar="OPERATOR", help="only this one, or several: elu,logit", **several)
-    add("--dtype", metavar="DTYPE", help="only tensors of it, or of several: fp32,fp16", **several)
+    add_operators(sub)
+    add("--dtype", metavar="DTYPE", help="only tensors of it, or of several: fp32,fp16", **SEVERAL)
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
     add("--only", action="append", metavar="ID", help="only this case, and show what is printed")
     add("--cases", metavar="FILE.json", help="cases of a file instead of those that it makes")
