@@ -46,7 +46,7 @@ IN_NUMPY = {
     "keeps -0": ("np.abs(wide) <= max(lambd, 0), 0", "np.abs(wide) <= max(lambd, 0), "
                  "np.where(wide == 0, wide, 0)", "wrong", "of the wrong sign; x is -0$"),
     "lambd of NaN is 0": ("max(lambd, 0)", "np.fmax(lambd, 0)", "wrong",
-                          "its result is a zero of the wrong sign; x is -0$"),
+                          "its result is a zero of the wrong sign; (x|the right result) is -0$"),
     "no abs": ("np.abs(wide)", "wide", "wrong",
                "^every wrong element has this in common: the right result is negative; all such"),
     "NaN becomes 0": ("np.abs(wide) <= max(lambd, 0)", "~(np.abs(wide) > max(lambd, 0))", "wrong",

@@ -28,24 +28,17 @@ from .severity import CLOSE
 
 RECALL = 0.35  # its weight in the mean: other rules may explain what one leaves
 PRICE = 0.03  # of the first condition; of the second twice as much
-BONUS = 0.05  # of a symptom: it says what is wrong
 # By which a rule must be rarer than chance; of few cases, the share of what separates those that
 # failed from all others.
 BITS, OF_FEW = 10.0, 0.7
-PER_RESULT = 4  # wrong elements of one result are no independent witnesses
-# The share of wrong elements that is as good as all: an input of 0 or infinity hides many mistakes.
-ENOUGH, ENOUGH_OF_CONDITION = 0.6, 0.8
 # The least precision of a symptom, as few elements as may have it: of one that many mistakes have,
 # and of one that says what is wrong.
 VAGUE, SPECIFIC = 0.7, 0.9
-# A formula may be wrong in an interval, and a condition has one bound: its precision is at least
-# this, times the share of right elements that it spares, to a power.
-SPARING, POWER = 0.7, 8
 # Conditions on cases alone: one on more than half of them says less, as does one on cases
 # of which few elements are wrong.
 NARROW, VISIBLE = 2.0, 0.2
 SEEN = 0.1  # of the failed results, which must have a condition or symptom for it to be tried
-BEST = 24  # conditions on cases that are tried with each other
+BEST = 12  # conditions on cases that are tried with each other
 FEW = 3  # results that may have anything in common by chance
 ALONE = 3  # rules of cases alone
 
@@ -108,11 +101,9 @@ class Search:
         """Precision, recall and rarity of each pair in each result."""
         e, shape = self._e, (len(self._pairs), len(self._e.results))
         precision, recall, counts, bits = (np.zeros(shape, np.float32) for _ in range(4))
-        spared = np.zeros(shape[0], np.float32)
-        right = self._total - self._bad
         due = np.where(self._failed, e.count(self._left, e.share), 1)
         k = -1
-        for text, where in self._conditions.items():
+        for where in self._conditions.values():
             n = e.count(where & self._counted, e.weight)
             has, n = n > 0, np.where(n > 0, n, 1)
             rare = np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
@@ -120,7 +111,7 @@ class Search:
                 k += 1
                 hit = where & among & self._left
                 w = e.count(hit, e.weight)
-                p = np.minimum(1, w / n / (ENOUGH_OF_CONDITION if text else ENOUGH))
+                p = w / n
                 if symptom:
                     least = VAGUE if symptom in (NEAR, NEAR_SUMS, CLOSE) else SPECIFIC
                     p = least + (1 - least) * p
@@ -128,20 +119,15 @@ class Search:
                 counts[k] = w > 0 if symptom else has
                 precision[k] = p * counts[k]
                 recall[k] = e.count(hit, e.share) / due
-                bits[k] = np.minimum(PER_RESULT, e.count(hit)) * rare
-                if text:
-                    others = np.clip((n - w) * has / np.maximum(right, 1), 0, 1)[right > 0]
-                    spared[k] = SPARING * np.mean((1 - others) ** POWER) if others.size else 0
-        self._precision, self._recall, self._present, self._bits, self._spared = (
-            precision.T, recall.T, counts.T, bits.T, spared,
-        )  # fmt: skip
+                bits[k] = (w > 0) * rare
+        self._precision, self._recall = precision.T, recall.T
+        self._present, self._bits = counts.T, bits.T
 
     def _scores(self, of_cases: Array, conditions: int) -> Scores:
         """`of_cases`: results by rows, each row the product of so many conditions."""
         there = self._total > 0
         every, size = np.count_nonzero(there), (of_cases @ there)[:, None]
         p = (of_cases @ self._precision) / np.maximum(of_cases @ self._present, 1)
-        p = np.maximum(p, self._spared)
         if conditions:  # on cases alone: how many have failed, as far as others are better
             share = self._bad / np.where(there, self._total, 1)
             inside, rate = ((of_cases @ x)[:, None] / np.maximum(size, 1)
@@ -155,10 +141,9 @@ class Search:
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
         bits = explained * np.log2(every / np.maximum(size, 1)) + of_cases @ self._bits
         mean = (1 + RECALL) * p * r / np.maximum(RECALL * p + r, 1e-9)
-        bonus = BONUS * np.array([bool(symptom) for _, symptom in self._pairs])
         separating = self._n_failed * math.log2(max(int(every), 1) / self._n_failed)
         needed = min(BITS, OF_FEW * separating) if self._n_failed >= FEW else BITS
-        score = np.where((n == 0) | (bits >= needed), mean, 0) - PRICE * n * (n + 1) / 2 + bonus
+        score = np.where((n == 0) | (bits >= needed), mean, 0) - PRICE * n * (n + 1) / 2
         return Scores(score, p, r)
 
     def rules(self) -> list[Rule]:

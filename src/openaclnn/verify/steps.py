@@ -18,12 +18,10 @@ from .evidence import Evidence
 from .rules import PRICE, Rule, Search
 
 LEAST = 0.5  # the score below which a rule says nothing
-BREADTH = 12  # rules that are tried as the first
+BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 FEW, FRACTION = 3, 0.05  # results that may be the rest of others
 GOOD = 0.9  # the precision that is as good as any, of a set of rules
-SYMPTOM, STRICT = 0.85, 1.0
-RULE = 1  # the price of another rule, as conditions
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,5 @@ def _value(way: Sequence[Step], failed: int, e: Evidence) -> float:
         rule = step.rule
         explained = float(e.share[rule.explained].sum()) / failed
         conditions = len(rule.cases) + bool(rule.elements)
-        worth = max(SYMPTOM, rule.precision) if rule.symptom else rule.precision
-        total += explained * min(1, worth / GOOD) ** STRICT - PRICE * (RULE + conditions)
+        total += explained * min(1, rule.precision / GOOD) - PRICE * conditions
     return total

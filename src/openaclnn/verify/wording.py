@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..reference.patterns import EVERY_WRONG, TAIL, sentence
-from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS
+from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, SYMPTOMS, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
 from .evidence import Evidence
@@ -43,10 +43,19 @@ def words(
 def _of_elements(rule: Rule, e: Evidence, every: str) -> str:
     if not rule.symptom and not rule.elements:
         return ""
-    symptom = rule.symptom + _direction(rule, e)
+    symptom = (rule.symptom or _symptom(rule, e)) + _direction(rule, e)
     text = "; ".join(filter(None, (symptom, rule.elements or _in_common(rule, e))))
     whole = not symptom and np.array_equal(rule.explained, rule.named)
     return sentence(text, whole=whole, every=every)
+
+
+def _symptom(rule: Rule, e: Evidence) -> str:
+    """How all of the elements are wrong, if that says something."""
+    n = np.count_nonzero(rule.explained)
+    found = [text for text, where in e.symptoms.items()
+             if text in SYMPTOMS and where[rule.explained].all()
+             and np.count_nonzero(e.telling[text] & rule.explained) >= TELLING * n]  # fmt: skip
+    return found[0] if found else ""
 
 
 def _in_common(rule: Rule, e: Evidence) -> str:
