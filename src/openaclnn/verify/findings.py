@@ -127,9 +127,12 @@ def _with_example(e: Evidence, where: Array, i: int) -> Result:
     r = e.results[i]
     at = np.flatnonzero(where & (e.of == i))
     places = e.place[at]
-    if r.element is None or r.samples[0].position(r.element) in r.samples[0].at[places]:
+    if r.element is None or not r.samples[0].wrong_in_all:  # no element fails by itself
+        return r
+    sample = r.samples[0]
+    if sample.position(r.element) in sample.at[places]:
         return r  # the worst of all is one of them
-    return r.with_element(r.samples[0].element(int(places[np.argmax(e.ulp[at])])))
+    return r.with_element(sample.element(int(places[np.argmax(e.ulp[at])])))
 
 
 def _as_rounded(cause: str) -> str:
