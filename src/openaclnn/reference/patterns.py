@@ -17,7 +17,6 @@ from .judge import Output, wide
 from .precision import SYMPTOMS, TELLING, symptoms
 
 EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
-IN_COMMON = f"{EVERY_WRONG} has this in common"
 TAIL = "it lies past the last full block"
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"

@@ -93,12 +93,8 @@ def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[str,
 
 
 def _cases(results: Sequence[Result], blocks: bool) -> Iterator[tuple[str, Array]]:
-    texts = [{*of_case(r.case), *(of_blocks(r.case) if blocks else ())} for r in results]
-    every: dict[str, Any] = {}
-    for r in results:
-        every |= dict.fromkeys(of_case(r.case))
-        every |= dict.fromkeys(of_blocks(r.case) if blocks else ())
-    for text in every:
+    texts = [[*of_case(r.case), *(of_blocks(r.case) if blocks else ())] for r in results]
+    for text in dict.fromkeys(itertools.chain.from_iterable(texts)):
         yield text, np.array([text in own for own in texts])
 
 
