@@ -7,7 +7,8 @@ A result that has no elements to look at (it crashed, or has the wrong shape) co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -41,21 +42,11 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Elements):
     """The elements of several results: first of the failed ones."""
 
     results: tuple[Result, ...]
     of: Array  # the position of the result of each element
-    weight: Array
-    wrong: Array
-    ulp: Array
-    direction: Array
-    unwritten: Array
-    place: Array
-    share: Array
-    conditions: dict[str, Array]
-    symptoms: dict[str, Array]
-    telling: dict[str, Array]
 
     def count(self, where: Array, weights: Array | None = None) -> Array:
         """Of the elements of each result."""
@@ -72,35 +63,29 @@ def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
     for r in others:
         sample = next((s for s in r.samples if s.output.name == output), None)
         if output and sample is not None:
-            good.append((r, _of_sample(sample, sample.wrong & False)))
+            good.append((r, _of_sample(sample, np.zeros_like(sample.wrong))))
         elif not output and (r.size or r.status == FAILED):  # an empty tensor has nothing wrong
             good.append((r, _whole(wrong=False)))
     parts += [part for _, part in good]
-    return Evidence(
-        (*failed, *(r for r, _ in good)),
-        np.repeat(np.arange(len(parts)), [part.wrong.size for part in parts]),
-        np.concatenate([part.weight for part in parts]),
-        np.concatenate([part.wrong for part in parts]),
-        np.concatenate([part.ulp for part in parts]),
-        np.concatenate([part.direction for part in parts]),
-        np.concatenate([part.unwritten for part in parts]),
-        np.concatenate([part.place for part in parts]),
-        np.concatenate([part.share for part in parts]),
-        _joined([part.conditions for part in parts], parts),
-        _joined([part.symptoms for part in parts], parts),
-        _joined([part.telling for part in parts], parts),
-    )
+    sizes = [part.wrong.size for part in parts]
+    joined: dict[str, Any] = {
+        f.name: _joined([getattr(part, f.name) for part in parts], sizes) for f in fields(Elements)
+    }
+    results = (*failed, *(r for r, _ in good))
+    return Evidence(**joined, results=results, of=np.repeat(np.arange(len(parts)), sizes))
 
 
-def _joined(own: Sequence[dict[str, Array]], parts: Sequence[Elements]) -> dict[str, Array]:
-    """False where a part lacks a text."""
+def _joined(own: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Arrays end to end; of dicts the arrays of each text, false where a part lacks it."""
+    if not isinstance(own[0], dict):
+        return np.concatenate(own)
     found: dict[str, Array] = {}
-    total, start = sum(part.wrong.size for part in parts), 0
-    for named, part in zip(own, parts, strict=True):
+    start = 0
+    for named, size in zip(own, sizes, strict=True):
         for text, where in named.items():
-            every = found.setdefault(text, np.zeros(total, bool))
-            every[start : start + part.wrong.size] = where
-        start += part.wrong.size
+            every = found.setdefault(text, np.zeros(sum(sizes), bool))
+            every[start : start + size] = where
+        start += size
     return found
 
 

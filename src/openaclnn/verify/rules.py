@@ -176,10 +176,12 @@ class Search:
 
     def only_rule(self) -> Rule | None:
         """Of few results: the condition that separates them from all others, if there is one."""
+        if self._n_failed >= FEW:
+            return None
         present = self._total > 0
         found = [text for text, where in self._cases.items()
                  if np.array_equal(where & present, self._failed)]  # fmt: skip
-        if self._n_failed >= FEW or len(found) != 1:
+        if len(found) != 1:
             return None
         of_cases = self._cases[found[0]]
         named = of_cases[self._e.of] & self._counted

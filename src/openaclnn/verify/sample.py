@@ -41,14 +41,15 @@ class Sample:
 
 
 def sample(output: Output, wrong: Array, unwritten: Array) -> Sample:
-    """The worst element is always among them; the others are drawn."""
+    """The first wrong element and the worst are always among them; the others are drawn."""
     flat = wrong.reshape(-1)
     bad, good = np.flatnonzero(flat), np.flatnonzero(~flat)
     rng = np.random.default_rng(flat.size)
     chosen = [_drawn(rng, bad, WRONG), _drawn(rng, good, RIGHT)]
     if bad.size:
         far, ulp = (x.reshape(-1)[bad] for x in (output.of_promise, output.ulp))
-        worst = int(np.lexsort((-ulp, -far))[0])  # as compare orders elements
+        farthest = np.flatnonzero(far == far.max())  # of these, as compare has it:
+        worst = farthest[np.argmax(ulp[farthest])]
         chosen.append(bad[np.array([0, worst])])
     at = np.unique(np.concatenate(chosen))
     return Sample(
