@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
         (
             """    w = np.fmax(x.astype(float), -1e308)
     y = np.where(w > 0, input_scale * w, input_scale * alpha * np.expm1(scale * w))""",
-            ("^only where scale is not 1 or input_scale is not 1", "x is NaN"),
+            ("as if scale and input_scale were swapped$", "(x|the right result) is NaN"),
         ),
         (
             """    w = x.astype(float)
@@ -217,7 +217,7 @@ def test_a_mistake_without_a_cause_is_left():
     Path("mine.py").write_text(TWO_MISTAKES, encoding="utf-8")
     status, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
     assert status == 1
-    check(found[:1], "wrong", "^with scale = 1.0507, 2 or 3, only with is_result = True ")
+    check(found[:1], "wrong", "only with is_result = True .* cases with scale = 1.0507, 2 or 3$")
     assert found[1]["cause"] == "other cases"
 
 
@@ -237,7 +237,7 @@ def test_three_mistakes_have_three_causes():
     options = ("--dtype", "fp32", "--dtype", "fp16")
     _, found = verified("python:mine.py:leaky_relu", "leaky_relu", *options)
     assert len(found) <= 4
-    check(found, "wrong", "every wrong element has this in common: x is ±0$")
+    check(found, "wrong", "^most wrong elements have this in common: x is ±0$")
     check(found, "wrong", "^only where the dims of a tensor are permuted in memory$")
     check(found, "wrong", "its result is off by a few ulp; .* is negative$")
 
@@ -260,7 +260,7 @@ def test_results_that_are_cut_beside_rounded_ones():
     Path("mine.py").write_text(ROUNDED, encoding="utf-8")
     _, found = verified("python:mine.py:elu", "elu", "--dtype", "fp32", "--dtype", "bf16")
     assert len(found) == 2
-    check(found, "wrong", "cut toward 0 instead of rounded to nearest$")
+    check(found, "wrong", "cut toward 0 instead of rounded to nearest, only in BFLOAT16 ")
     check(found, "wrong", "its result is off by a few ulp; x is negative$")
 
 

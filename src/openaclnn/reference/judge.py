@@ -27,7 +27,6 @@ from .evaluation import (
     dtype_name,
     evaluate,
     rounded,
-    rounded_attributes,
     scaled_errors,
     ulp_error,
 )
@@ -56,6 +55,21 @@ class Output:
     @property
     def dtype(self) -> str:
         return dtype_name(self.got.dtype)
+
+    def take(self, at: Array) -> Output:
+        """Of the elements at these row-major positions, in one dim."""
+        shape = self.got.shape
+
+        def taken(x: Array) -> Array:
+            return (np.broadcast_to(x, shape) if x.shape != shape else x).reshape(-1)[at]
+
+        return replace(
+            self,
+            inputs=tuple(taken(x) for x in self.inputs) if self.terms is None else (),
+            got=taken(self.got),
+            expected=taken(self.expected),
+            terms=None if self.terms is None else taken(self.terms),
+        )
 
     def against(self, benchmark: Array) -> Output:
         """The same result, where another implementation says what is expected."""
@@ -112,25 +126,6 @@ class Output:
             name: (wide(rounded(got, name)) == got, ulp_error(got, self.expected, name))
             for name in NARROWER.get(self.dtype, ())
         }
-
-    @cached_property
-    def of_narrow_inputs(self) -> dict[str, Array]:
-        """By narrower dtypes: the distance from the result of inputs rounded to them."""
-        found = {}
-        for name in NARROWER.get(self.dtype, ()) if self.op.pointwise and self.op.kernel else ():
-            narrow = [rounded(wide(x), name).astype(x.dtype) for x in self.inputs]
-            (due,) = evaluate(self.op, narrow, self.attributes)
-            found[name] = np.asarray(ulp_error(self.got, due, self.unit))
-        return found
-
-    @cached_property
-    def of_wide_scalars(self) -> Array | None:
-        """The distance from the result of scalars that were not rounded to FLOAT, if it differs."""
-        rounded_to = rounded_attributes(self.op, self.attributes, compute_dtype(self.inputs))
-        if not (self.op.pointwise and self.op.kernel) or rounded_to == self.attributes:
-            return None
-        (due,) = evaluate(self.op, self.inputs, self.attributes, rounding=False)
-        return np.asarray(ulp_error(self.got, due, self.unit))
 
     @cached_property
     def other_zeros(self) -> Array:

@@ -14,9 +14,11 @@ from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .evaluation import REFERENCES, Array
 from .judge import Output, wide
-from .precision import SYMPTOMS, TELLING, symptoms
+from .precision import TELLING, symptoms
 
-EVERY_WRONG, ALL_SUCH = "every wrong element", "all such elements are wrong"
+EVERY_WRONG, IN_COMMON = "every wrong element has", " this in common: "
+ALL_SUCH = "all such elements are wrong"
+SOME = 1024  # wrong elements that are looked at before all are
 TAIL = "it lies past the last full block"
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
@@ -32,7 +34,7 @@ def common(output: Output, wrong: Array) -> str:
     at = np.flatnonzero(wrong)
     if not at.size:
         return ""
-    found: list[tuple[int, str]] = []  # how many elements have it
+    found: list[tuple[int, str, str]] = []  # how many elements have it, what, what more
     with np.errstate(all="ignore"):
         positions = np.arange(wrong.size).reshape(wrong.shape)
         every = chain(conditions(output, positions), tails(positions, wrong.size))
@@ -42,21 +44,21 @@ def common(output: Output, wrong: Array) -> str:
                 matching = int(np.count_nonzero(flat))
                 rare = (matching / wrong.size) ** at.size <= CHANCE
                 if matching < wrong.size and (matching == at.size or rare):
-                    found.append((matching, text))
-        for symptom in symptoms(output):
-            telling = np.count_nonzero(symptom.telling[wrong])
-            if symptom.where[wrong].all() and telling >= TELLING * at.size:
-                found.append((at.size, symptom.text))
+                    more = f"; {ALL_SUCH}" if matching == at.size else ""
+                    found.append((matching, text, more))
+        if _symptoms(output.take(at[:SOME])):
+            found += [(at.size, text, "") for text in _symptoms(output.take(at))]
     if not found:
         return ""
-    matching, text = min(found, key=lambda entry: entry[0])
-    return sentence(text, whole=at.size >= matching)
+    _, text, more = min(found, key=lambda entry: entry[0])
+    return f"{EVERY_WRONG}{IN_COMMON}{text}{more}"
 
 
-def sentence(text: str, *, whole: bool, every: str = EVERY_WRONG) -> str:
-    """`whole`: all elements that have it are wrong."""
-    more = f"; {ALL_SUCH}" if whole and text not in SYMPTOMS else ""
-    return f"{every} has this in common: {text}{more}"
+def _symptoms(output: Output) -> list[str]:
+    """Those that all elements have."""
+    size = output.got.size
+    return [s.text for s in symptoms(output)
+            if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size]  # fmt: skip
 
 
 def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
@@ -79,6 +81,9 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
             yield from _beyond(p.python_name, values)
             if rate := reference.rates.get(p.python_name):
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
+            for text, point in points.items():
+                exact = point if output.dtype == "DOUBLE" else np.float64(np.float32(point))
+                yield f"{p.python_name} is exactly {text}", values == exact
             threshold = np.broadcast_to(at_threshold(op, x, attributes), shape)
             yield f"{p.python_name} is exactly at a threshold of the formula", threshold
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
@@ -110,18 +115,19 @@ def tails(at: Array, size: int) -> Iterator[tuple[str, Array]]:
 
 
 def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
-    """Where the formula switches."""
+    """Where the formula switches: at numbers of the dtype in which it is computed."""
     points = np.array([*REFERENCES[op.kernel].special(attributes).values()], np.float64)
-    points = points.astype(x.dtype).astype(np.float64)
+    if x.dtype != np.float64:
+        points = points.astype(np.float32).astype(np.float64)
     return np.isin(np.abs(wide(x)), np.abs(points[~np.isnan(points)]))
 
 
 def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     least = math.ldexp(1, DTYPES[dtype].least)
     zero, minus = x == 0, np.signbit(x)
-    yield f"{name} is ±0", zero
-    yield f"{name} is -0", zero & minus
+    yield f"{name} is -0", zero & minus  # of those that say as much, the first is said
     yield f"{name} is +0", zero & ~minus
+    yield f"{name} is ±0", zero
     yield f"{name} is NaN", np.isnan(x)
     yield f"{name} is infinite", np.isinf(x)
     yield f"{name} is NaN or infinite", ~np.isfinite(x)
@@ -146,3 +152,6 @@ def _beyond(name: str, x: Array) -> Iterator[tuple[str, Array]]:
     for bound in BOUNDS:
         yield f"{name} is below -{bound}", x < -bound
         yield f"{name} is above {bound}", x > bound
+        # Beyond twice the bound a clamp may round to the right result.
+        yield f"{name} is between -{2 * bound} and -{bound}", (x < -bound) & (x > -2 * bound)
+        yield f"{name} is between {bound} and {2 * bound}", (x > bound) & (x < 2 * bound)

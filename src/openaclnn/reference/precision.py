@@ -11,25 +11,17 @@ import numpy as np
 
 from ..rows.dtypes import DTYPES
 from .evaluation import Array
-from .judge import NARROWER, Output, wide
+from .hypotheses import SCALARS, Hypothesis, hypotheses, with_usual
+from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
-INPUTS = "its result is that of inputs rounded to {}"
-SCALARS = "its result is that of scalars that were not rounded to FLOAT"
+AS_IF = "it is computed as if "
 SIGN = "its result is a zero of the wrong sign"
 NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
 ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
 DIRECTIONS = ("each is too small in magnitude", "each is too large in magnitude")
-SYMPTOMS = {
-    CUT,
-    SCALARS,
-    SIGN,
-    NEAR,
-    NEAR_SUMS,
-    *(text.format(x) for text in (NARROW, INPUTS) for names in NARROWER.values() for x in names),
-}
 TELLING = 0.4  # of the elements with a symptom: 0, 1 and infinity are numbers of every dtype
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
@@ -46,6 +38,7 @@ class Symptom:
     text: str
     where: Array
     telling: Array  # those that would not have it by chance
+    against: Array | None = None  # those that would be otherwise, if what it says were so
 
 
 def symptoms(output: Output) -> Iterator[Symptom]:
@@ -54,23 +47,37 @@ def symptoms(output: Output) -> Iterator[Symptom]:
         return
     got, near = wide(output.got), wide(output.nearest)
     every = np.ones(got.shape, bool)
-    cut = (got == _cut(output.nearest, output.expected)) & (got != near)
-    yield Symptom(CUT, cut, output.ulp >= CUT_OFF)
-    if output.of_wide_scalars is not None and output.promised is not None:
-        yield Symptom(SCALARS, output.of_wide_scalars <= output.promised, every)
+    if_cut = _cut(output.nearest, output.expected)
+    cut = (got == if_cut) & (got != near)
+    yield Symptom(CUT, cut, output.ulp >= CUT_OFF, np.isfinite(if_cut) & (if_cut != near) & ~cut)
     yield Symptom(SIGN, output.other_zeros, every)
     for name, (fits, distance) in output.of_narrow.items():
         telling = ~_short(got, DTYPES[name].digits) & (distance <= OF_NARROW)
-        yield Symptom(NARROW.format(name), fits, telling)
-    for name, error in output.of_narrow_inputs.items():
-        # Inputs that the dtype holds are not rounded.
-        telling = np.isfinite(got) & (got != 0) & (output.ulp > FEW[output.dtype])
-        yield Symptom(INPUTS.format(name), error <= FEW[output.dtype], telling)
+        yield Symptom(NARROW.format(name), fits, telling, ~fits & ~np.isnan(got))
+    for hypothesis in hypotheses(output):
+        yield _as_if(hypothesis, output)
     if output.terms is not None:
         yield Symptom(NEAR_SUMS, output.of_promise <= FEW_BOUNDS, every)
     else:
         flushed = (got == 0) & (near != 0)
         yield Symptom(NEAR, ~flushed & (output.ulp <= FEW[output.dtype]), every)
+
+
+def ignored(output: Output) -> Iterator[tuple[str, Array]]:
+    """Which elements a kernel gives that ignores an attribute."""
+    if output.dtype in DTYPES:
+        for text, error in with_usual(output):
+            yield text, error <= FEW[output.dtype]
+
+
+def _as_if(h: Hypothesis, output: Output) -> Symptom:
+    few = FEW[output.dtype]
+    if h.text == SCALARS and output.promised is not None:
+        few = output.promised  # such scalars differ in their last digits
+    telling = output.ulp > few
+    if not h.is_rare:
+        telling &= np.isfinite(wide(output.got)) & (output.got != 0)
+    return Symptom(AS_IF + h.text, h.error <= few, telling, h.error > few)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -15,6 +15,7 @@ from ..reference.evaluation import REFERENCES, Array
 from .case_conditions import of_blocks, of_case, short
 from .runner import Result
 
+LISTED = 4  # values that a text lists
 OFTEN = (0.3, 0.8)  # of the cases with a value that have failed, for it to be one of the bad ones
 
 
@@ -25,15 +26,30 @@ class Conditions:
     where: dict[str, Array]
     same: dict[str, list[str]]  # other attributes that set the same results apart
     function: str  # of the provider
-    untaken: tuple[str, ...]  # attributes that it has no parameter for
+    attributes: tuple[str, ...]
+    untaken: tuple[str, ...]  # those that it has no parameter for
 
     def also(self, texts: Sequence[str]) -> str:
         """What else there is to say of such cases."""
-        lacking = [n for n in self.untaken if any(f" {n} " in text for text in texts)]
+        lacking = [n for n in self.untaken if any(n in text.split() for text in texts)]
         if lacking:
             return f"; {self.function}() has no parameter {' or '.join(lacking)}"
-        others = [t for text in texts for t in self.same[text]]
+        others = [t for text in texts for t in (*self.same[text], *self._instead(text, texts))]
         return f"; these are also the cases {' and '.join(others)}" if others else ""
+
+    def _instead(self, text: str, texts: Sequence[str]) -> list[str]:
+        """A condition on another attribute that would name the same cases beside the others."""
+        others = [self.where[t] for t in texts if t != text]
+        if not others:  # `same` has it
+            return []
+        (rest,) = others
+        own, named = self._attributes(text), self.where[text] & rest
+        return [t for t, here in self.where.items()
+                if own and not own & (self._attributes(t) or own)
+                and np.array_equal(here & rest, named)][:1]  # fmt: skip
+
+    def _attributes(self, text: str) -> set[str]:
+        return set(self.attributes) & set(text.split())
 
 
 def of_results(results: Sequence[Result], failed: Array, blocks: bool) -> Conditions:
@@ -51,7 +67,8 @@ def of_results(results: Sequence[Result], failed: Array, blocks: bool) -> Condit
             where[text], same[text] = here, []
         elif (name := _differing(text)) and name != (_differing(known) or name):
             same[known] = list(dict.fromkeys((*same[known], text)))
-    return Conditions(where, same, first.provider.rpartition(":")[2], first.untaken)
+    function = first.provider.rpartition(":")[2]
+    return Conditions(where, same, function, tuple(first.case.attributes), first.untaken)
 
 
 def _differing(text: str) -> str:
@@ -79,13 +96,13 @@ def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[str,
             is_flag = isinstance(usual[name], bool)
             if is_flag or len(values) > 2:
                 yield f"with {name} = {short(value)}", here
-            if not is_flag:
-                yield f"where {name} is not {short(value)}", ~here
+            if value == 0 and not is_flag:
+                yield f"where {name} is not 0", ~here
         for share in OFTEN:
             rates = {v: failed[[own == v for own in column]].mean() for v in values}
             bad = [v for v in values if rates[v] >= share]
             others = [v for v in values if rates[v] < share]
-            if bad and others:
+            if bad and others and min(len(bad), len(others)) <= LISTED:
                 yield values_text(name, bad, others), np.array([own in bad for own in column])
     for one, other in itertools.combinations(unusual, 2):
         texts = (f"{name} is not {short(usual[name])}" for name in (one, other))

@@ -7,7 +7,7 @@ A result that has no elements to look at (it crashed, or has the wrong shape) co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,15 @@ import numpy as np
 from ..reference.evaluation import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
-from ..reference.precision import NEAR, NEAR_SUMS, SIGN, SYMPTOMS, Symptom, symptoms
+from ..reference.precision import NEAR, NEAR_SUMS, SIGN, Symptom, ignored, symptoms
+from ..rows.dtypes import DTYPES
 from .runner import FAILED, Result
 from .sample import Sample
 from .severity import CLOSE, is_close
 
-# A wrong value may have one of these symptoms by chance, but nearly all of a result do not.
-OF_RESULTS = SYMPTOMS - {SIGN, NEAR, NEAR_SUMS}
-NEARLY_ALL, SEVERAL = 0.9, 4
+VAGUE = (SIGN, NEAR, NEAR_SUMS, CLOSE)  # which many mistakes make
+# Of a result's wrong elements. One may have a symptom by chance, but nearly all do not.
+NEARLY_ALL, MOST, SEVERAL = 0.9, 0.5, 4
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Elements:
     conditions: dict[str, Array]
     symptoms: dict[str, Array]  # false where not wrong
     telling: dict[str, Array]  # what would not have the symptom by chance
+    against: dict[str, Array]  # right ones that contradict it
+    ignored: dict[str, Array]  # what an ignored attribute makes
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
         sample = next((s for s in r.samples if s.output.name == output), None)
         if output and sample is not None:
             good.append((r, _of_sample(sample, np.zeros_like(sample.wrong))))
-        elif not output and (r.size or r.status == FAILED):  # an empty tensor has nothing wrong
+        elif (r.status == FAILED or not output) and (
+            r.size or r.status == FAILED
+        ):  # an empty tensor has nothing wrong
             good.append((r, _whole(wrong=False)))
     parts += [part for _, part in good]
     sizes = [part.wrong.size for part in parts]
@@ -98,53 +103,67 @@ def _of_failed(r: Result) -> Elements:
 def _whole(*, wrong: bool) -> Elements:
     one, zero = np.ones(1), np.zeros(1)
     return Elements(
-        one, one == wrong, one, zero, zero > 0, zero.astype(int), one * wrong, {}, {}, {}
+        one, one == wrong, one, zero, zero > 0, zero.astype(int), one * wrong, {}, {}, {}, {}, {}
     )
 
 
 def _of_sample(s: Sample, wrong: Array) -> Elements:
-    chosen = [np.count_nonzero(s.wrong), np.count_nonzero(~s.wrong)]
-    of_wrong, of_right = np.array([s.wrong_in_all, s.size - s.wrong_in_all]) / np.maximum(chosen, 1)
     with np.errstate(all="ignore"):
         direction = np.sign(np.abs(wide(s.output.got)) - np.abs(wide(s.output.expected)))
         known = {t: np.broadcast_to(w, wrong.shape) for t, w in conditions(s.output, s.at)}
         known |= dict(tails(s.at, s.size))
         if s.onset is not None:
             known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
-        shown = _symptoms(s, wrong) if wrong.any() else []
-    kinds = np.select([s.output.other_zeros, _any(shown, {CLOSE, *OF_RESULTS})], [2, 1], 0)
-    counts = np.bincount(kinds[wrong], minlength=3)
-    share = wrong / np.maximum(counts[kinds], 1) / max(np.count_nonzero(counts), 1)
+        shown = _symptoms(s, wrong)
+        instead = dict(ignored(s.output)) if wrong.any() else {}
     return Elements(
-        np.where(s.wrong, of_wrong, of_right),
+        s.weight,
         wrong,
         s.output.ulp,
         direction,
         s.unwritten & wrong,
         np.arange(wrong.size),
-        share,
+        _shares(wrong, shown),
         known,
-        {symptom.text: symptom.where for symptom in shown},
-        {symptom.text: symptom.telling for symptom in shown},
+        {m.text: m.where for m in shown},
+        {m.text: m.telling for m in shown},
+        {m.text: m.against for m in shown if m.against is not None},
+        instead,
     )
+
+
+def _shares(wrong: Array, shown: Sequence[Symptom]) -> Array:
+    """Each kind of error adds as much, far ones, zeros and small ones: rounding makes most of the
+    elements of a FLOAT kernel wrong, and a mistake beside it few. A close one beside many that are
+    far off is chance."""
+    zeros = _any([m for m in shown if m.text == SIGN], wrong.shape)
+    small = _any([m for m in shown if m.text == CLOSE or m.text not in VAGUE], wrong.shape)
+    if small.sum() < max(SEVERAL, (1 - NEARLY_ALL) * wrong.sum()):
+        small = small & False
+    kinds = np.select([zeros, small], [2, 1], 0)
+    counts = np.bincount(kinds[wrong], minlength=3)
+    return np.asarray(wrong / np.maximum(counts[kinds], 1) / max(np.count_nonzero(counts), 1))
 
 
 def _symptoms(s: Sample, wrong: Array) -> list[Symptom]:
     """Those that say what is wrong first; what they explain counts as nothing else."""
     found: list[Symptom] = []
-    for text, where, telling in (
-        *((m.text, m.where & wrong, m.telling & wrong) for m in symptoms(s.output)),
-        (CLOSE, is_close(s.output) & wrong, wrong),
-    ):
-        if text in OF_RESULTS and where.sum() < NEARLY_ALL * wrong.sum():
-            continue
-        if text in (NEAR, NEAR_SUMS, CLOSE):
-            explained = [m for m in found if np.count_nonzero(m.telling) >= SEVERAL]
-            where = where & ~_any(explained, OF_RESULTS, wrong.shape)
-        found.append(Symptom(text, where, telling & where))
+    zeros = wrong & (wide(s.output.nearest) == 0) if s.output.dtype in DTYPES else wrong
+    for m in (*symptoms(s.output), Symptom(CLOSE, is_close(s.output), wrong)):
+        where = m.where & wrong
+        by_chance = (
+            where.sum() < NEARLY_ALL * wrong.sum() if m.text not in VAGUE
+            else m.text == SIGN and where.sum() < MOST * zeros.sum()  # random ones have both signs
+        )  # fmt: skip
+        if by_chance:
+            where = where & False
+        if m.text in (NEAR, NEAR_SUMS, CLOSE):
+            telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= SEVERAL]
+            where = where & ~_any(telling, wrong.shape)
+        against = None if m.against is None else m.against & ~wrong
+        found.append(replace(m, where=where, telling=m.telling & where, against=against))
     return found
 
 
-def _any(shown: Sequence[Symptom], texts: set[str], shape: tuple[int, ...] = ()) -> Array:
-    every = [symptom.where for symptom in shown if symptom.text in texts]
-    return np.logical_or.reduce(every) if every else np.zeros(shape, bool)
+def _any(shown: Sequence[Symptom], shape: tuple[int, ...]) -> Array:
+    return np.asarray(np.logical_or.reduce([np.zeros(shape, bool), *(m.where for m in shown)]))

@@ -30,7 +30,7 @@ from .provider import Provider
 from .runner import Result, Runner
 from .sample import Sample
 
-SCHEMA = "openaclnn-verify-exhaustive-5"
+SCHEMA = "openaclnn-verify-exhaustive-6"
 CHUNK = 1 << 22  # patterns of a call
 PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 
@@ -177,10 +177,12 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
 
 
 def _sample_data(sample: Sample) -> dict[str, Any]:
-    """The inputs follow from the positions, and from the inputs what should have come out."""
-    got = sample.output.got
+    """The inputs follow from the positions. What is expected may come from another library."""
+    output = sample.output
+    got = output.got
     arrays = {"at": sample.at, "got": got.view(f"u{got.itemsize}"), "wrong": sample.wrong,
-              "unwritten": sample.unwritten}  # fmt: skip
+              "weight": sample.weight, "unwritten": sample.unwritten,
+              "expected": output.expected.astype(np.float64)}  # fmt: skip
     kept = {
         "wrong_in_all": sample.wrong_in_all,
         "onset": sample.onset,
@@ -195,8 +197,17 @@ def _sample(case: Case, data: Mapping[str, Any]) -> Sample:
     at = np.array(data["at"], np.int64)
     got = np.array(data["got"], f"u{kind.itemsize}").view(kind)
     (output,) = outputs(case.op, [case.inputs_at(at)], case.attributes, [got])
-    wrong, unwritten = (np.array(data[name], bool) for name in ("wrong", "unwritten"))
-    return Sample(output, at, wrong, unwritten, case.shapes[0], data["wrong_in_all"], data["onset"])
+    output = output.against(np.array(data["expected"]))
+    return Sample(
+        output,
+        at,
+        np.array(data["wrong"], bool),
+        np.array(data["weight"]),
+        np.array(data["unwritten"], bool),
+        case.shapes[0],
+        data["wrong_in_all"],
+        data["onset"],
+    )
 
 
 def _element(data: Mapping[str, Any]) -> Element:

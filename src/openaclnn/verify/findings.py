@@ -26,7 +26,7 @@ from .rules import Search
 from .runner import FAILED, LEFT_OUT, Result
 from .severity import CLOSE
 from .steps import Step, steps
-from .wording import BIASED, of_outputs, words
+from .wording import BIASED, of_outputs, which, words
 
 CLEAR = 0.85  # the score of a rule that explains calls whatever became of them
 HALF = 0.5
@@ -104,8 +104,11 @@ def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding
     e = evidence(failed, others)
     chosen = steps(e, blocks=failed[0].kind in ("outside", "damaged"))
     found = [_of_step(step, e) for step in chosen]
-    explained = {i for step in chosen for i in e.of[step.rule.explained].tolist()}
-    if rest := [r for i, r in enumerate(failed) if i not in explained]:
+    left = e.wrong.copy()
+    for step in chosen:
+        left &= ~step.rule.explained
+    unexplained = e.count(left, e.share) > HALF
+    if rest := [r for r, is_left in zip(failed, unexplained, strict=False) if is_left]:
         found.append(Finding(tuple(rest), OTHER if found else "", is_minor=bool(found)))
     return found
 
@@ -114,10 +117,10 @@ def _of_step(step: Step, e: Evidence) -> Finding:
     rule = step.rule
     own = np.unique(e.of[rule.explained])
     results = tuple(_with_example(e, rule.explained, int(i)) for i in own)
-    such = len(np.unique(e.of[rule.named]))
-    bad = len(np.unique(e.of[rule.named & step.left]))
-    beside = float(np.isin(own, e.of[step.done]).mean()) > HALF
-    text = words(rule, e, step.conditions, bad, such, beside=beside) + of_outputs(results)
+    such = len(np.unique(e.of[rule.meet]))
+    bad = len(np.unique(e.of[rule.meet & e.wrong]))
+    text = words(rule, e, step.conditions, bad, such, which(rule, e, step.done))
+    text += of_outputs(results)
     small = rule.symptom in (CLOSE, NEAR, NEAR_SUMS)
     return Finding(results, text, such if rule.cases else 0, is_minor=small)
 

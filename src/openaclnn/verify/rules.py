@@ -9,7 +9,7 @@ A rule has conditions on cases ("where scale is not 1"), one on elements ("x is 
 
 less a price for each condition. It counts if so much in common is more than chance.
 
-The constants were chosen by a search over 131 kernels of one or two mistakes: more of these
+The constants were chosen by a search over about 200 kernels of one or two mistakes: more of these
 mistakes are named, with fewer other findings.
 """
 
@@ -22,18 +22,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.evaluation import Array
-from ..reference.precision import NEAR, NEAR_SUMS, TELLING
-from .evidence import Evidence
-from .severity import CLOSE
+from ..reference.precision import TELLING
+from .evidence import VAGUE, Evidence
 
 RECALL = 0.35  # its weight in the mean: other rules may explain what one leaves
-PRICE = 0.03  # of the first condition; of the second twice as much
+# The price of the first condition; of the second twice as much; of a list of values besides; of a
+# condition beside a symptom that says what the kernel computes, and needs none.
+PRICE, LISTING, UNIVERSAL = 0.03, 0.03, 0.05
 # By which a rule must be rarer than chance; of few cases, the share of what separates those that
 # failed from all others.
 BITS, OF_FEW = 10.0, 0.7
-# The least precision of a symptom, as few elements as may have it: of one that many mistakes have,
-# and of one that says what is wrong.
-VAGUE, SPECIFIC = 0.7, 0.9
+WITNESSES = 4  # elements of a result that count for this
+LEAST = 0.7  # the least precision of a symptom that many mistakes have, as few elements as have it
 # Conditions on cases alone: one on more than half of them says less, as does one on cases
 # of which few elements are wrong.
 NARROW, VISIBLE = 2.0, 0.2
@@ -54,7 +54,8 @@ class Rule:
     precision: float
     recall: float
     of_cases: Array  # results
-    named: Array  # the elements that meet its conditions
+    meet: Array  # the elements that meet its conditions
+    named: Array  # those of them that other rules do not explain
     explained: Array  # those of them that are wrong as it says
 
 
@@ -100,7 +101,7 @@ class Search:
     def _count_elements(self) -> None:
         """Precision, recall and rarity of each pair in each result."""
         e, shape = self._e, (len(self._pairs), len(self._e.results))
-        precision, recall, counts, bits = (np.zeros(shape, np.float32) for _ in range(4))
+        precision, recall, counts, bits, seen = (np.zeros(shape) for _ in range(5))
         due = np.where(self._failed, e.count(self._left, e.share), 1)
         k = -1
         for where in self._conditions.values():
@@ -111,20 +112,23 @@ class Search:
                 k += 1
                 hit = where & among & self._left
                 w = e.count(hit, e.weight)
-                p = w / n
-                if symptom:
-                    least = VAGUE if symptom in (NEAR, NEAR_SUMS, CLOSE) else SPECIFIC
-                    p = least + (1 - least) * p
-                # Whether rounding makes elements wrong is chance: results without say nothing.
-                counts[k] = w > 0 if symptom else has
+                p, says = w / n, has
+                if symptom in VAGUE:  # of chance: results without say nothing
+                    p, says = LEAST + (1 - LEAST) * p, w > 0
+                elif symptom:  # of the elements that speak for or against it
+                    total = w + e.count(where & self._counted & e.against[symptom], e.weight)
+                    p, says = w / np.where(total > 0, total, 1), total > 0
+                counts[k] = says
                 precision[k] = p * counts[k]
                 recall[k] = e.count(hit, e.share) / due
-                bits[k] = (w > 0) * rare
+                bits[k] = np.minimum(e.count(hit), WITNESSES) * rare
+                seen[k] = has
         self._precision, self._recall = precision.T, recall.T
-        self._present, self._bits = counts.T, bits.T
+        self._present, self._bits, self._seen = counts.T, bits.T, seen.T
 
-    def _scores(self, of_cases: Array, conditions: int) -> Scores:
-        """`of_cases`: results by rows, each row the product of so many conditions."""
+    def _scores(self, of_cases: Array, conditions: int, longer: Array) -> Scores:
+        """`of_cases`: results by rows, each row the product of so many conditions. `longer`: the
+        price of their texts."""
         there = self._total > 0
         every, size = np.count_nonzero(there), (of_cases @ there)[:, None]
         p = (of_cases @ self._precision) / np.maximum(of_cases @ self._present, 1)
@@ -139,26 +143,31 @@ class Search:
         explained = of_cases @ self._recall
         r = explained / self._n_failed
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
-        bits = explained * np.log2(every / np.maximum(size, 1)) + of_cases @ self._bits
+        seen = np.maximum(of_cases @ self._seen, 1)
+        bits = explained * np.log2(every / seen) + of_cases @ self._bits
         mean = (1 + RECALL) * p * r / np.maximum(RECALL * p + r, 1e-9)
         separating = self._n_failed * math.log2(max(int(every), 1) / self._n_failed)
         needed = min(BITS, OF_FEW * separating) if self._n_failed >= FEW else BITS
         score = np.where((n == 0) | (bits >= needed), mean, 0) - PRICE * n * (n + 1) / 2
+        says_all = np.array([symptom in self._e.against for _, symptom in self._pairs])
+        score -= longer[:, None] + UNIVERSAL * n * says_all
+        score = np.round(score, 6)  # so that ties are ties on every machine
         return Scores(score, p, r)
 
     def rules(self) -> list[Rule]:
         """The best by their scores: of each symptom without, with one and with two conditions on
         cases, and of cases alone; one for each pair."""
-        everywhere = np.ones((1, len(self._e.results)), np.float32)
-        found = self._best([()], everywhere, self._scores(everywhere, 0))
+        everywhere = np.ones((1, len(self._e.results)))
+        found = self._best([()], everywhere, self._scores(everywhere, 0, np.zeros(1)))
         texts = list(self._cases)
         if texts:
-            rows = np.array([self._cases[text] for text in texts], np.float32)
-            scores = self._scores(rows, 1)
+            rows = np.array([self._cases[text] for text in texts], float)
+            long = LISTING * np.array([text.count(", ") for text in texts])
+            scores = self._scores(rows, 1, long)
             found += self._best([(text,) for text in texts], rows, scores)
-            for i in np.argsort(-scores.score[:, 0])[:ALONE]:
+            for i in np.argsort(-scores.score[:, 0], kind="stable")[:ALONE]:
                 found.append(self._rule((texts[i],), rows[i], 0, scores, i))
-            best = np.argsort(-scores.score.max(axis=1))[:BEST]
+            best = np.argsort(-scores.score.max(axis=1), kind="stable")[:BEST]
             chosen = [
                 (i, j, rows[i] * rows[j]) for i in best for j in range(len(texts))
                 if 0 < np.dot(rows[i], rows[j]) < min(rows[i].sum(), rows[j].sum())
@@ -166,7 +175,8 @@ class Search:
             if chosen:
                 both = np.array([product for *_, product in chosen])
                 named = [(texts[i], texts[j]) for i, j, _ in chosen]
-                found += self._best(named, both, self._scores(both, 2))
+                longer = np.array([long[i] + long[j] for i, j, _ in chosen])
+                found += self._best(named, both, self._scores(both, 2, longer))
         found.sort(key=lambda rule: -rule.score)
         distinct: dict[tuple[str, ...], Rule] = {}
         for rule in found:
@@ -184,8 +194,9 @@ class Search:
         if len(found) != 1:
             return None
         of_cases = self._cases[found[0]]
-        named = of_cases[self._e.of] & self._counted
-        return Rule((found[0],), "", "", 1.0, 1.0, 1.0, of_cases, named, named & self._left)
+        meet = of_cases[self._e.of]
+        named = meet & self._counted
+        return Rule((found[0],), "", "", 1.0, 1.0, 1.0, of_cases, meet, named, named & self._left)
 
     def _best(self, cases: Sequence[tuple[str, ...]], rows: Array, scores: Scores) -> list[Rule]:
         found = []
@@ -199,7 +210,8 @@ class Search:
     def _rule(self, cases: tuple[str, ...], row: Array, k: int, scores: Scores, i: int) -> Rule:
         text, symptom = self._pairs[k]
         of_cases = row > 0
-        named = of_cases[self._e.of] & self._conditions[text] & self._counted
+        meet = of_cases[self._e.of] & self._conditions[text]
+        named = meet & self._counted
         explained = named & self._symptoms[symptom] & self._left
         score, p, r = (float(x[i, k]) for x in (scores.score, scores.precision, scores.recall))
-        return Rule(cases, text, symptom, score, p, r, of_cases, named, explained)
+        return Rule(cases, text, symptom, score, p, r, of_cases, meet, named, explained)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from ..reference.compare import element_at
 from ..reference.comparison import Element
 from ..reference.evaluation import Array
-from ..reference.judge import Output
+from ..reference.judge import Output, wide
 
 WRONG, RIGHT = 96, 96  # elements of each kind
+SPECIAL = 2  # right elements of each special value besides
 FAR, NEARLY_ALL = 1024, 0.9
 
 
@@ -23,6 +25,7 @@ class Sample:
     output: Output  # of these elements, in one dim
     at: Array  # their positions in the whole, row-major
     wrong: Array
+    weight: Array  # how many elements of the whole each stands for
     unwritten: Array  # they hold what was there before
     shape: tuple[int, ...]  # of the whole
     wrong_in_all: int
@@ -41,21 +44,26 @@ class Sample:
 
 
 def sample(output: Output, wrong: Array, unwritten: Array) -> Sample:
-    """The first wrong element and the worst are always among them; the others are drawn."""
+    """The first wrong element and the worst are always among them, and right ones of special
+    values, which may be single; the others are drawn."""
     flat = wrong.reshape(-1)
     bad, good = np.flatnonzero(flat), np.flatnonzero(~flat)
     rng = np.random.default_rng(flat.size)
-    chosen = [_drawn(rng, bad, WRONG), _drawn(rng, good, RIGHT)]
+    right = _drawn(rng, good, RIGHT)
+    chosen = [_drawn(rng, bad, WRONG), right, *_special(output, flat)]
     if bad.size:
         far, ulp = (x.reshape(-1)[bad] for x in (output.of_promise, output.ulp))
         farthest = np.flatnonzero(far == far.max())  # of these, as compare has it:
         worst = farthest[np.argmax(ulp[farthest])]
         chosen.append(bad[np.array([0, worst])])
     at = np.unique(np.concatenate(chosen))
+    own = flat[at]
+    of_right = np.where(np.isin(at, right), good.size / max(1, right.size), 1)
     return Sample(
-        _taken(output, at),
+        output.take(at),
         at,
-        flat[at],
+        own,
+        np.where(own, bad.size / max(1, int(own.sum())), of_right),
         unwritten.reshape(-1)[at],
         output.got.shape,
         bad.size,
@@ -67,24 +75,19 @@ def _drawn(rng: np.random.Generator, of: Array, count: int) -> Array:
     return of if of.size <= count else rng.choice(of, count, replace=False)
 
 
+def _special(output: Output, wrong: Array) -> Iterator[Array]:
+    """Right elements of each special value: without them, "x is ±0" may be said where x is -0."""
+    inputs = output.inputs if output.terms is None else ()
+    for x in (*inputs, output.nearest):
+        values = np.broadcast_to(wide(x), output.got.shape).reshape(-1)
+        minus, zero, infinite = np.signbit(values), values == 0, np.isinf(values)
+        for where in (zero & minus, zero & ~minus, infinite & minus, infinite & ~minus,
+                      np.isnan(values)):  # fmt: skip
+            yield np.flatnonzero(where & ~wrong)[:SPECIAL]
+
+
 def _onset(bad: Array, size: int) -> int | None:
     """The first wrong element of a tail that is nearly all wrong: an index that overflows."""
     if bad.size and bad[0] >= FAR and bad.size >= NEARLY_ALL * (size - bad[0]):
         return int(bad[0])
     return None
-
-
-def _taken(output: Output, at: Array) -> Output:
-    shape = output.got.shape
-    inputs = output.inputs if output.terms is None else ()
-
-    def take(x: Array) -> Array:
-        return np.broadcast_to(x, shape).reshape(-1)[at] if x.shape != shape else x.reshape(-1)[at]
-
-    return replace(
-        output,
-        inputs=tuple(take(x) for x in inputs),
-        got=take(output.got),
-        expected=take(output.expected),
-        terms=None if output.terms is None else take(output.terms),
-    )

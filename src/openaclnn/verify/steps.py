@@ -17,7 +17,7 @@ from .conditions import Conditions, of_results
 from .evidence import Evidence
 from .rules import PRICE, Rule, Search
 
-LEAST = 0.5  # the score below which a rule says nothing
+LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside others, at all
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 FEW, FRACTION = 3, 0.05  # results that may be the rest of others
@@ -45,7 +45,9 @@ def _steps(e: Evidence, left: Array, done: Array, blocks: bool, breadth: int) ->
     failed = e.count(left) > 0
     known = of_results(e.results, failed, blocks)
     search = Search(e, left, done, known.where)
-    rules = [r for r in search.rules() if r.score >= LEAST and _is_more(r, e, done)]
+    mostly = np.count_nonzero(failed) > np.count_nonzero(e.count(e.wrong)) / 2
+    least = LAST if mostly else LEAST
+    rules = [r for r in search.rules() if r.score >= least and _is_more(r, e, done)]
     says_nothing = not rules or not (rules[0].cases or rules[0].elements or rules[0].symptom)
     if says_nothing and not done.any() and (only := search.only_rule()):
         rules = [only]

@@ -7,53 +7,86 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..reference.patterns import EVERY_WRONG, TAIL, sentence
-from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, SYMPTOMS, TELLING
+from ..reference.evaluation import Array
+from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAIL
+from ..reference.precision import DIRECTIONS, FEW, NEAR, NEAR_SUMS, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
-from .evidence import Evidence
+from .evidence import NEARLY_ALL, Evidence
 from .rules import Rule
 from .runner import Result
+from .severity import CLOSE
 
 NEARLY = "in nearly every case"
-EVERY_OTHER = "every other wrong element"
+EVERY_OTHER = "every other wrong element has"
 SEVERAL = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 MOST = 0.5
+LITTLE = 0.05  # of what is wrong
 RARE = 0.7
 
 
 def words(
-    rule: Rule, e: Evidence, known: Conditions, failed: int, such: int, *, beside: bool = False
+    rule: Rule, e: Evidence, known: Conditions, failed: int, such: int, elements: str = EVERY_WRONG
 ) -> str:
-    """`such`: cases that meet the rule's conditions, of which so many have failed. `beside`: other
-    rules explain other elements of most of the same results."""
-    said = _of_elements(rule, e, EVERY_OTHER if beside else EVERY_WRONG)
+    """`such`: cases that meet the rule's conditions, of which so many have failed. `elements`:
+    those that it explains, as `which` says."""
+    said = _of_elements(rule, e, elements)
     parts = [said] if said else []
     counts = f" ({failed:,} of {such:,} such cases)" if failed < such else ""
     if rule.cases:
         first, *second = sorted(rule.cases, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
-        parts.append(f"{both}{counts}{known.also(rule.cases)}")
+        parts.append(f"{both}{counts}{known.also(rule.cases)}{_as_if(rule, e)}")
     elif not said:
         parts.append(f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY)
     return ", ".join(parts) + _unwritten(rule, e)
 
 
-def _of_elements(rule: Rule, e: Evidence, every: str) -> str:
+def which(rule: Rule, e: Evidence, done: Array) -> str:
+    """The elements that a rule explains. `done`: those that other rules explain."""
+    own = np.isin(e.of, e.of[rule.explained])
+    wrong = e.wrong & own
+    share, rest = (
+        e.share[x].sum() / e.share[wrong].sum()
+        for x in (rule.explained, wrong & ~done & ~rule.explained)
+    )
+    if rest > LITTLE:
+        return f"{'most' if share > MOST else 'some'} wrong elements have"
+    return EVERY_OTHER if np.isin(np.unique(e.of[own]), e.of[done]).mean() > MOST else EVERY_WRONG
+
+
+def _of_elements(rule: Rule, e: Evidence, elements: str) -> str:
     if not rule.symptom and not rule.elements:
         return ""
     symptom = (rule.symptom or _symptom(rule, e)) + _direction(rule, e)
     text = "; ".join(filter(None, (symptom, rule.elements or _in_common(rule, e))))
     whole = not symptom and np.array_equal(rule.explained, rule.named)
-    return sentence(text, whole=whole, every=every)
+    return f"{elements}{IN_COMMON}{text}" + (f"; {ALL_SUCH}" if whole else "")
+
+
+def _as_if(rule: Rule, e: Evidence) -> str:
+    """That results are those of an attribute's usual value, the right ones among them, too."""
+    if rule.symptom:
+        return ""
+    own = np.isin(e.of, e.of[rule.explained])
+    found = [text for text, where in e.ignored.items()
+             if any(_of_attribute(case, text.split()[0], rule.elements) for case in rule.cases)
+             and where[rule.named & own].mean() >= NEARLY_ALL]  # fmt: skip
+    far = np.count_nonzero(e.ulp[rule.explained] > max(FEW.values()))
+    telling = far >= TELLING * np.count_nonzero(rule.explained)
+    return f", as if {found[0]}" if found and telling else ""
+
+
+def _of_attribute(case: str, name: str, elements: str) -> bool:
+    return case.startswith(f"where {name} is not ") if elements else name in case.split()
 
 
 def _symptom(rule: Rule, e: Evidence) -> str:
     """How all of the elements are wrong, if that says something."""
     n = np.count_nonzero(rule.explained)
     found = [text for text, where in e.symptoms.items()
-             if text in SYMPTOMS and where[rule.explained].all()
+             if text != CLOSE and where[rule.explained].all()
              and np.count_nonzero(e.telling[text] & rule.explained) >= TELLING * n]  # fmt: skip
     return found[0] if found else ""
 
@@ -69,7 +102,7 @@ def _in_common(rule: Rule, e: Evidence) -> str:
 
 def _direction(rule: Rule, e: Evidence) -> str:
     """Rounding errors have both signs."""
-    if rule.symptom not in (NEAR, NEAR_SUMS) or np.count_nonzero(rule.explained) < SEVERAL:
+    if rule.symptom not in (NEAR, NEAR_SUMS, CLOSE) or np.count_nonzero(rule.explained) < SEVERAL:
         return ""
     ways = [w for w, up in zip(DIRECTIONS, (-1, 1), strict=True)
             if (e.direction[rule.explained] == up).all()]  # fmt: skip
@@ -78,7 +111,7 @@ def _direction(rule: Rule, e: Evidence) -> str:
 
 def _unwritten(rule: Rule, e: Evidence) -> str:
     if e.unwritten[rule.explained].all():
-        return "; they were never written"
+        return "; these elements were never written"
     every, some = (np.count_nonzero(e.count(rule.explained & x)) for x in (e.wrong, e.unwritten))
     if some < MOST * every:
         return ""
@@ -100,4 +133,7 @@ def of_outputs(results: Sequence[Result]) -> str:
 
 
 def _are(names: Sequence[str]) -> str:
-    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
+    *first, last = names
+    return (
+        f"{', '.join(first) + ' and ' if first else ''}{last} {'is' if len(names) == 1 else 'are'}"
+    )
