@@ -97,27 +97,31 @@ def taken(sample):
     return sample.shape, sample.wrong_in_all, sample.onset, output.name, texts
 
 
+def halved(case, inputs, made):
+    return Outcome((made / np.float16(2),))
+
+
 @pytest.mark.parametrize("rest", [b"", b'{"id": "elu/FLO'])
-def test_an_interrupted_run_goes_on(rest, tmp_path):
-    """`rest`: the line that was being written when the process ended."""
+@pytest.mark.parametrize("standard", [STANDARD, Standard("peer", ulp=0.0)], ids=lambda s: s.name)
+def test_an_interrupted_run_goes_on(standard, rest, tmp_path):
+    """`rest`: the line that was being written when the process ended. What is expected may come
+    from another library."""
+    other = Mine("other", halved) if standard.name == "peer" else None
+
+    def runner(provider):
+        return Runner([provider], standard, other, profiles=True)
+
     cases, file, head = cases_of("elu", "FLOAT16", 4096), tmp_path / "state", {"version": 1}
     whole = Interrupted()
-    due = exhaustive.run(
-        Runner([whole], STANDARD, profiles=True), cases, State(None, head, cases), quiet
-    )
+    due = exhaustive.run(runner(whole), cases, State(None, head, cases), quiet)
     first = Interrupted(at=6)
     with pytest.raises(KeyboardInterrupt):
-        exhaustive.run(
-            Runner([first], STANDARD, profiles=True), cases, State(file, head, cases), quiet
-        )
+        exhaustive.run(runner(first), cases, State(file, head, cases), quiet)
     with file.open("ab") as opened:
         opened.write(rest)
     second, seen = Interrupted(), []
     got = exhaustive.run(
-        Runner([second], STANDARD, profiles=True),
-        cases,
-        State(file, head, cases),
-        lambda case, done: seen.append(done),
+        runner(second), cases, State(file, head, cases), lambda case, done: seen.append(done)
     )
     assert (whole.calls, second.calls) == (16, 16 - 5)
     assert seen[0] == 5 * 4096
@@ -125,7 +129,7 @@ def test_an_interrupted_run_goes_on(rest, tmp_path):
                 for rs in (due, got)]  # fmt: skip
     assert timeless[0] == timeless[1]
     third = Interrupted()
-    exhaustive.run(Runner([third], STANDARD, profiles=True), cases, State(file, head, cases), quiet)
+    exhaustive.run(runner(third), cases, State(file, head, cases), quiet)
     assert third.calls == 0
 
 

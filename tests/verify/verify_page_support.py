@@ -29,7 +29,8 @@ class Mine:
 
     def run(self, case, inputs):
         given = {k: v for k, v in case.attributes.items() if v is not None}
-        made = getattr(openaclnn, case.op.python)(*inputs, **given)
+        given |= {p.python_name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
+        made = getattr(openaclnn, case.op.python)(**given)
         return self._spoil(case, inputs, made)
 
     def close(self):

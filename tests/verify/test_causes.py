@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes of wrong results that are made in this process: what a finding says is so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.verify.verify_page_support import Mine, good
+
+from openaclnn.reference.evaluation import evaluate, rounded
+from openaclnn.reference.standards import Standard
+from openaclnn.rows.catalogue import find_operator
+from openaclnn.rows.table import PRODUCTS
+from openaclnn.verify.findings import findings
+from openaclnn.verify.generate import generate
+from openaclnn.verify.provider import Outcome
+from openaclnn.verify.runner import Runner
+
+PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
+
+
+def found(op, spoil, *dtypes):
+    cases = generate([find_operator(op)], dtypes or ["FLOAT"], PRODUCT, 1)
+    runner = Runner([Mine("mine", spoil)], Standard())
+    return findings(runner.run(cases, lambda case, done: None))
+
+
+def with_others(change, inputs_of=lambda inputs: inputs):
+    """The formula, rounded once, with other attributes or inputs."""
+
+    def spoil(case, inputs, made):
+        others = {**case.attributes, **change(case.attributes)}
+        (exact,) = evaluate(case.op, inputs_of(inputs), others)
+        return Outcome((rounded(exact, case.dtype),))
+
+    return spoil
+
+
+def where(condition, value):
+    """That value where the condition on the first input and its positions holds."""
+
+    def spoil(case, inputs, made):
+        x = np.broadcast_to(inputs[0], made.shape)
+        wrong = condition(x, np.arange(made.size).reshape(made.shape))
+        return Outcome((np.where(wrong, np.array(value, made.dtype), made),))
+
+    return spoil
+
+
+def swapped(a):
+    return {"scale": a["input_scale"], "input_scale": a["scale"]}
+
+
+def test_right_results_have_none():
+    assert found("elu", good) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "spoil", "cause"),
+    [
+        ("elu", with_others(lambda a: {"scale": 1.0}), "only where scale is not 1"),
+        ("elu", with_others(swapped), "as if scale and input_scale were swapped"),
+        ("elu", with_others(lambda a: {"alpha": float(rounded(np.array(a["alpha"]), "FLOAT16"))}),
+         "as if alpha were rounded to FLOAT16"),
+        ("elu_backward", with_others(lambda a: {"is_result": not a["is_result"]}),
+         "as if is_result were inverted"),
+        ("elu_backward", with_others(lambda a: {"is_result": False}), "only with is_result = True"),
+        ("logit", with_others(lambda a: {"eps": 0.1}), "as if eps were 0.1"),
+        ("logit_grad", with_others(lambda a: {}, lambda xs: [*reversed(xs)]),
+         "as if x and dy were swapped"),
+        ("leaky_relu", where(lambda x, i: np.isnan(x), 0), "x is NaN; all such elements are wrong"),
+        ("leaky_relu", where(lambda x, i: i >= x.size - x.size % 16, 7),
+         "it lies past the last full block of 16 elements"),
+    ],
+)  # fmt: skip
+def test_the_only_cause(op, spoil, cause):
+    (only,) = found(op, spoil)
+    assert cause in only.cause
+    assert not only.cause.startswith(("most", "some"))
+
+
+@pytest.mark.parametrize(("sign", "text"), [(True, "x is -0"), (False, "x is +0")])
+def test_single_values_of_a_tensor(sign, text):
+    """A zero of the other sign beside it is right, and in the sample."""
+
+    def one(x, i):
+        return (x == 0) & (np.signbit(x) == sign)
+
+    (only,) = found("leaky_relu", where(one, 5))
+    assert only.cause.endswith(f"{text}; all such elements are wrong")
+
+
+def test_a_part_of_the_elements_is_not_called_every():
+    """A clamp, and elements here and there."""
+
+    def spoil(case, inputs, made):
+        drawn = np.random.default_rng(7).random(made.shape) < 0.1
+        return Outcome((np.where(drawn | (inputs[0] > 10), np.float32(3), made),))
+
+    first, *_ = found("leaky_relu", spoil)
+    assert "x is above 10" not in first.cause or first.cause.startswith(("most", "some"))
+
+
+def test_one_close_element_among_many_that_are_far_off():
+    """Flushed subnormals are not "off by little", nor is the one beside them."""
+
+    def spoil(case, inputs, made):
+        least = np.finfo(made.dtype).tiny
+        wrong = np.where(np.abs(made) < least, 0, made).astype(made.dtype)
+        flat = wrong.reshape(-1)
+        if flat.size and abs(flat[0]) < 1e30:
+            flat[0] = np.nextafter(flat[0], np.float32(np.inf))
+        return Outcome((wrong,))
+
+    causes = [x.cause for x in found("leaky_relu", spoil)]
+    assert any("is subnormal" in text for text in causes), causes
+    assert "off by little" not in causes[0]
+
+
+def test_zeros_of_either_sign_in_random_results_are_no_cause():
+    def spoil(case, inputs, made):
+        if case.layout == "transposed":
+            made = made.reshape(-1)[::-1].reshape(made.shape)
+        return Outcome((made,))
+
+    (only,) = found("hardshrink", spoil)
+    assert only.cause.startswith("only with layout transposed")
+
+
+def test_cases_of_other_findings_count():
+    """NaN becomes 0 everywhere, and alpha is ignored: cases that have both fail once."""
+
+    def spoil(case, inputs, made):
+        (exact,) = evaluate(case.op, inputs, {**case.attributes, "alpha": 1.0})
+        return Outcome((rounded(np.where(np.isnan(inputs[0]), 0, exact), case.dtype),))
+
+    causes = [x.cause for x in found("elu", spoil)]
+    assert any(text.startswith("only where alpha is not 1") for text in causes), causes
+    assert any("x is NaN" in text for text in causes), causes
