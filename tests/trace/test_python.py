@@ -147,7 +147,8 @@ def test_runs_of_a_plan_show_its_arguments(everything):
     assert "stream" not in in_place["args"]
     assert on_stream["args"]["stream"] == "stream 1"
     assert "out must keep its memory" in refused["args"]["returned"]
-    start, end = [event for event in events if event["name"] == "submits"]
+    submits = [event for event in events if event["name"] == "submits"]
+    start, end = sorted(submits, key=lambda event: event["ts"])  # the call may return last
     assert (start["ph"], start["pid"], start["ts"]) == ("s", 1, on_stream["ts"])
     assert (end["ph"], end["pid"], end["ts"]) == ("f", 2, work["ts"])
     assert start["id"] == end["id"]
