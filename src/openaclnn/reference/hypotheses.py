@@ -15,12 +15,13 @@ from .evaluation import (
     REFERENCES,
     Array,
     compute_dtype,
+    dtype_name,
     evaluate,
     rounded,
     rounded_attributes,
     ulp_error,
 )
-from .judge import NARROWER, Output
+from .judge import NARROWER, Output, wide
 
 
 @dataclass(frozen=True)
@@ -28,56 +29,62 @@ class Hypothesis:
     """`text` follows "as if"."""
 
     text: str
-    error: Array  # how far results are from those it makes, in ULP
-    is_rare: bool = False  # zeros and infinities, too, are not made by chance
+    inputs: Sequence[Array]
+    attributes: Mapping[str, Any]
+    rounding: bool = True  # of scalars to FLOAT
+    zeros_tell: bool = False  # also a zero or an infinity is hardly made by another mistake
 
+    def error(self, output: Output) -> Array:
+        """How far results are from those it makes, in ULP."""
+        (due,) = evaluate(output.op, self.inputs, self.attributes, self.rounding)
+        return np.asarray(ulp_error(output.got, due, output.unit))
 
-SCALARS = "scalars were not rounded to FLOAT"
+    def least(self, output: Output, few: float) -> float:
+        """The error up to which a result is one of these: scalars that are not rounded make a
+        difference in the last digits."""
+        return few if self.rounding or output.promised is None else output.promised
 
 
 def hypotheses(output: Output) -> Iterator[Hypothesis]:
     """The formula must be one of single elements."""
     op, inputs, given = output.op, output.inputs, output.attributes
-    if not (op.pointwise and op.kernel):
+    if not _is_of_elements(op) or not inputs:
         return
-    compute = compute_dtype(inputs)
-
-    def distance(inputs: Sequence[Array], attributes: Mapping[str, Any], **how: bool) -> Array:
-        (due,) = evaluate(op, inputs, attributes, **how)
-        return np.asarray(ulp_error(output.got, due, output.unit))
-
     names = [p.python_name for p in op.input_tensors]
-    for dtype in NARROWER.get(output.dtype, ()):
-        narrow = [rounded(x.astype(np.float64), dtype).astype(x.dtype) for x in inputs]
-        yield Hypothesis(f"inputs were rounded to {dtype}", distance(narrow, given))
+    for dtype in NARROWER.get(dtype_name(inputs[0].dtype), ()):
+        narrow = [rounded(wide(x), dtype).astype(x.dtype) for x in inputs]
+        yield Hypothesis(f"inputs were rounded to {dtype}", narrow, given)
         for i in range(len(inputs) if len(inputs) > 1 else 0):
             one = [*inputs[:i], narrow[i], *inputs[i + 1 :]]
-            yield Hypothesis(f"{names[i]} were rounded to {dtype}", distance(one, given))
+            yield Hypothesis(f"{names[i]} were rounded to {dtype}", one, given)
+    compute = compute_dtype(inputs)
     if rounded_attributes(op, given, compute) != given:
-        yield Hypothesis(SCALARS, distance(inputs, given, rounding=False))
+        yield Hypothesis("scalars were not rounded to FLOAT", inputs, given, rounding=False)
     for i, k in combinations(range(len(inputs)), 2):
         if inputs[i].dtype == inputs[k].dtype:
             swapped = list(inputs)
             swapped[i], swapped[k] = inputs[k], inputs[i]
-            text = f"{names[i]} and {names[k]} were swapped"
-            yield Hypothesis(text, distance(swapped, given), is_rare=True)
+            yield Hypothesis(
+                f"{names[i]} and {names[k]} were swapped", swapped, given, zeros_tell=True
+            )
     for text, attributes in _constant(op, given):
-        yield Hypothesis(text, distance(inputs, attributes))
-    for text, attributes in _of_attributes(given):
-        yield Hypothesis(text, distance(inputs, attributes), is_rare=True)
+        yield Hypothesis(text, inputs, attributes)
+    for text, attributes in _changed(given, compute):
+        yield Hypothesis(text, inputs, attributes, zeros_tell=True)
 
 
-def with_usual(output: Output) -> Iterator[tuple[str, Array]]:
-    """A text and the distance for each attribute that is not what it usually is, but taken to be:
-    a kernel ignores it."""
+def with_usual(output: Output) -> Iterator[Hypothesis]:
+    """Of each attribute that is not what it usually is: a kernel ignores it."""
     op, given = output.op, output.attributes
-    if not (op.pointwise and op.kernel):
+    if not _is_of_elements(op) or not output.inputs:
         return
     for name, usual in REFERENCES[op.kernel].attributes[0].items():
-        value = not given[name] if isinstance(usual, bool) else usual
-        if value != given[name]:
-            (due,) = evaluate(op, output.inputs, {**given, name: value})
-            yield _were(name, value), np.asarray(ulp_error(output.got, due, output.unit))
+        if given[name] != usual:
+            yield Hypothesis(_were(name, usual), output.inputs, {**given, name: usual})
+
+
+def _is_of_elements(op: Op) -> bool:
+    return bool(op.pointwise and op.kernel)
 
 
 def _were(name: str, value: Any) -> str:
@@ -94,18 +101,18 @@ def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
                 yield _were(name, v), {**given, name: v}
 
 
-def _of_attributes(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    numbers = [n for n, v in given.items() if isinstance(v, float)]
+def _changed(given: Mapping[str, Any], compute: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Swapped, inverted, and in narrower dtypes."""
+    numbers = [n for n, v in given.items() if isinstance(v, int | float) and v is not bool(v)]
     for one, other in combinations(numbers, 2):
         if given[one] != given[other]:
-            yield f"{one} and {other} were swapped", {
-                **given, one: given[other], other: given[one],
-            }  # fmt: skip
+            text = f"{one} and {other} were swapped"
+            yield text, {**given, one: given[other], other: given[one]}
     for n, v in given.items():
-        if isinstance(v, bool):
+        if n not in numbers:
             yield f"{n} were inverted", {**given, n: not v}
-    for dtype in ("FLOAT16", "BFLOAT16"):
-        narrow = {n: float(rounded(np.array(given[n]), dtype)) for n in numbers}
+    for dtype in NARROWER[compute]:
+        narrow = {n: float(rounded(np.array(float(given[n])), dtype)) for n in numbers}
         changed = [n for n in numbers if narrow[n] != given[n]]
         if len(changed) > 1:
             yield f"attributes were rounded to {dtype}", {**given, **narrow}

@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, combinations
-from typing import Any
 
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from ..rows.schema import Op
-from .evaluation import REFERENCES, Array
+from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from .judge import Output, wide
-from .precision import TELLING, symptoms
+from .precision import AS_IF, TELLING, symptoms
 
 EVERY_WRONG, IN_COMMON = "every wrong element has", " this in common: "
 ALL_SUCH = "all such elements are wrong"
-SOME = 1024  # wrong elements that are looked at before all are
+SOME = 1024  # elements that are looked at before all are
+SEVERAL = 4  # wrong elements for which other arguments may be the cause
 TAIL = "it lies past the last full block"
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
@@ -46,19 +45,31 @@ def common(output: Output, wrong: Array) -> str:
                 if matching < wrong.size and (matching == at.size or rare):
                     more = f"; {ALL_SUCH}" if matching == at.size else ""
                     found.append((matching, text, more))
-        if _symptoms(output.take(at[:SOME])):
-            found += [(at.size, text, "") for text in _symptoms(output.take(at))]
+        if not any(matching == at.size for matching, _, _ in found):
+            found += [(at.size, text, "") for text in _symptoms(output, at, wrong)]
     if not found:
         return ""
     _, text, more = min(found, key=lambda entry: entry[0])
     return f"{EVERY_WRONG}{IN_COMMON}{text}{more}"
 
 
-def _symptoms(output: Output) -> list[str]:
-    """Those that all elements have."""
+def _symptoms(output: Output, at: Array, wrong: Array) -> list[str]:
+    """Those that all wrong elements have, and that no right one contradicts, of some."""
+    some = _of_all(output.take(at[:SOME]))
+    if not some:
+        return []
+    right = output.take(np.flatnonzero(~wrong)[:SOME])
+    denied = {s.text for s in symptoms(right, some) if s.against is not None and s.against.any()}
+    if at.size < SEVERAL:
+        denied |= {text for text in some if text.startswith(AS_IF)}
+    left = some - denied
+    return sorted(left if at.size <= SOME or not left else left & _of_all(output.take(at), left))
+
+
+def _of_all(output: Output, among: Collection[str] | None = None) -> set[str]:
     size = output.got.size
-    return [s.text for s in symptoms(output)
-            if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size]  # fmt: skip
+    return {s.text for s in symptoms(output, among)
+            if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size}  # fmt: skip
 
 
 def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
@@ -68,7 +79,8 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
     shape = got.shape
     if output.terms is None and output.inputs:  # a golden value has none
         reference = REFERENCES[op.kernel]
-        points = {t: v for t, v in reference.special(attributes).items() if t != "0"}
+        thresholds = _thresholds(output)
+        points = {t: v for t, v in thresholds.items() if t != "0"}
         known: list[tuple[str, Array]] = []
         for p, x in zip(op.input_tensors, output.inputs, strict=True):
             values = np.broadcast_to(wide(x), shape)
@@ -82,9 +94,9 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
             if rate := reference.rates.get(p.python_name):
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
             for text, point in points.items():
-                exact = point if output.dtype == "DOUBLE" else np.float64(np.float32(point))
-                yield f"{p.python_name} is exactly {text}", values == exact
-            threshold = np.broadcast_to(at_threshold(op, x, attributes), shape)
+                yield f"{p.python_name} is exactly {text}", values == point
+            known_points = np.array([*thresholds.values()], np.float64)
+            threshold = np.isin(np.abs(values), np.abs(known_points[~np.isnan(known_points)]))
             yield f"{p.python_name} is exactly at a threshold of the formula", threshold
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
             yield (
@@ -114,12 +126,10 @@ def tails(at: Array, size: int) -> Iterator[tuple[str, Array]]:
         yield f"{TAIL} of {block} elements", at >= size - size % block
 
 
-def at_threshold(op: Op, x: Array, attributes: Mapping[str, Any]) -> Array:
-    """Where the formula switches: at numbers of the dtype in which it is computed."""
-    points = np.array([*REFERENCES[op.kernel].special(attributes).values()], np.float64)
-    if x.dtype != np.float64:
-        points = points.astype(np.float32).astype(np.float64)
-    return np.isin(np.abs(wide(x)), np.abs(points[~np.isnan(points)]))
+def _thresholds(output: Output) -> Mapping[str, float]:
+    """Where the formula switches, with the scalars that it computes with."""
+    given = rounded_attributes(output.op, output.attributes, compute_dtype(output.inputs))
+    return REFERENCES[output.op.kernel].special(given)
 
 
 def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:

@@ -4,14 +4,14 @@ zeros of the wrong sign."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..rows.dtypes import DTYPES
 from .evaluation import Array
-from .hypotheses import SCALARS, Hypothesis, hypotheses, with_usual
+from .hypotheses import Hypothesis, hypotheses, with_usual
 from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
@@ -41,8 +41,9 @@ class Symptom:
     against: Array | None = None  # those that would be otherwise, if what it says were so
 
 
-def symptoms(output: Output) -> Iterator[Symptom]:
-    """Of all elements; what they say of one that is right does not count."""
+def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[Symptom]:
+    """Of all elements; what they say of one that is right does not count. `among`: the texts of
+    those that are wanted, if not all."""
     if output.dtype not in DTYPES:
         return
     got, near = wide(output.got), wide(output.nearest)
@@ -54,8 +55,9 @@ def symptoms(output: Output) -> Iterator[Symptom]:
     for name, (fits, distance) in output.of_narrow.items():
         telling = ~_short(got, DTYPES[name].digits) & (distance <= OF_NARROW)
         yield Symptom(NARROW.format(name), fits, telling, ~fits & ~np.isnan(got))
-    for hypothesis in hypotheses(output):
-        yield _as_if(hypothesis, output)
+    for h in hypotheses(output):
+        if among is None or AS_IF + h.text in among:
+            yield _as_if(h, output)
     if output.terms is not None:
         yield Symptom(NEAR_SUMS, output.of_promise <= FEW_BOUNDS, every)
     else:
@@ -64,20 +66,23 @@ def symptoms(output: Output) -> Iterator[Symptom]:
 
 
 def ignored(output: Output) -> Iterator[tuple[str, Array]]:
-    """Which elements a kernel gives that ignores an attribute."""
+    """Which elements a kernel gives that ignores an attribute, as "scale were 1"."""
     if output.dtype in DTYPES:
-        for text, error in with_usual(output):
-            yield text, error <= FEW[output.dtype]
+        for h in with_usual(output):
+            yield h.text, h.error(output) <= FEW[output.dtype]
+
+
+def is_far(output: Output) -> Array:
+    """Off by more than a few ulp."""
+    return np.asarray(output.ulp > FEW.get(output.dtype, 0.0))
 
 
 def _as_if(h: Hypothesis, output: Output) -> Symptom:
-    few = FEW[output.dtype]
-    if h.text == SCALARS and output.promised is not None:
-        few = output.promised  # such scalars differ in their last digits
-    telling = output.ulp > few
-    if not h.is_rare:
+    least, error = h.least(output, FEW[output.dtype]), h.error(output)
+    telling = output.ulp > least
+    if not h.zeros_tell:
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
-    return Symptom(AS_IF + h.text, h.error <= few, telling, h.error > few)
+    return Symptom(AS_IF + h.text, error <= least, telling, error > least)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -34,19 +34,21 @@ class Conditions:
         lacking = [n for n in self.untaken if any(n in text.split() for text in texts)]
         if lacking:
             return f"; {self.function}() has no parameter {' or '.join(lacking)}"
-        others = [t for text in texts for t in (*self.same[text], *self._instead(text, texts))]
-        return f"; these are also the cases {' and '.join(others)}" if others else ""
+        same = [f"these are also the cases {t}" for text in texts for t in self.same[text]]
+        same += [t for text in texts for t in self._instead(text, texts)]
+        return "".join(f"; {text}" for text in dict.fromkeys(same))
 
     def _instead(self, text: str, texts: Sequence[str]) -> list[str]:
-        """A condition on another attribute that would name the same cases beside the others."""
-        others = [self.where[t] for t in texts if t != text]
+        """A condition on another attribute that would name the same cases beside the other."""
+        others = [t for t in texts if t != text]
         if not others:  # `same` has it
             return []
-        (rest,) = others
-        own, named = self._attributes(text), self.where[text] & rest
-        return [t for t, here in self.where.items()
+        (other,) = others
+        own, beside = self._attributes(text), self.where[other]
+        named = self.where[text] & beside
+        return [f"{other}, these are also the cases {t}" for t, here in self.where.items()
                 if own and not own & (self._attributes(t) or own)
-                and np.array_equal(here & rest, named)][:1]  # fmt: skip
+                and np.array_equal(here & beside, named)][:1]  # fmt: skip
 
     def _attributes(self, text: str) -> set[str]:
         return set(self.attributes) & set(text.split())

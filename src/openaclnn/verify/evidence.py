@@ -15,7 +15,7 @@ import numpy as np
 from ..reference.evaluation import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
-from ..reference.precision import NEAR, NEAR_SUMS, SIGN, Symptom, ignored, symptoms
+from ..reference.precision import NEAR, NEAR_SUMS, SIGN, Symptom, ignored, is_far, symptoms
 from ..rows.dtypes import DTYPES
 from .runner import FAILED, Result
 from .sample import Sample
@@ -33,6 +33,7 @@ class Elements:
     weight: Array  # how many elements of the result it stands for
     wrong: Array
     ulp: Array
+    is_far: Array  # more than a few ulp
     direction: Array  # -1: too small in magnitude, 1: too large
     unwritten: Array
     place: Array  # in the sample
@@ -67,9 +68,7 @@ def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
         sample = next((s for s in r.samples if s.output.name == output), None)
         if output and sample is not None:
             good.append((r, _of_sample(sample, np.zeros_like(sample.wrong))))
-        elif (r.status == FAILED or not output) and (
-            r.size or r.status == FAILED
-        ):  # an empty tensor has nothing wrong
+        elif r.status == FAILED or (not output and r.size):  # an empty one has nothing wrong
             good.append((r, _whole(wrong=False)))
     parts += [part for _, part in good]
     sizes = [part.wrong.size for part in parts]
@@ -102,9 +101,9 @@ def _of_failed(r: Result) -> Elements:
 
 def _whole(*, wrong: bool) -> Elements:
     one, zero = np.ones(1), np.zeros(1)
-    return Elements(
-        one, one == wrong, one, zero, zero > 0, zero.astype(int), one * wrong, {}, {}, {}, {}, {}
-    )
+    texts: list[dict[str, Array]] = [{} for _ in range(5)]
+    at = zero.astype(int)
+    return Elements(one, one == wrong, one, one > 0, zero, zero > 0, at, one * wrong, *texts)
 
 
 def _of_sample(s: Sample, wrong: Array) -> Elements:
@@ -120,6 +119,7 @@ def _of_sample(s: Sample, wrong: Array) -> Elements:
         s.weight,
         wrong,
         s.output.ulp,
+        is_far(s.output),
         direction,
         s.unwritten & wrong,
         np.arange(wrong.size),

@@ -11,7 +11,7 @@ import numpy as np
 from ..reference.compare import element_at
 from ..reference.comparison import Element
 from ..reference.evaluation import Array
-from ..reference.judge import Output, wide
+from ..reference.judge import Output
 
 WRONG, RIGHT = 96, 96  # elements of each kind
 SPECIAL = 2  # right elements of each special value besides
@@ -50,20 +50,24 @@ def sample(output: Output, wrong: Array, unwritten: Array) -> Sample:
     bad, good = np.flatnonzero(flat), np.flatnonzero(~flat)
     rng = np.random.default_rng(flat.size)
     right = _drawn(rng, good, RIGHT)
-    chosen = [_drawn(rng, bad, WRONG), right, *_special(output, flat)]
+    weight = dict.fromkeys(right.tolist(), good.size / max(1, right.size))
+    for at, every in _special(output, flat):
+        if not weight.keys() & set(at.tolist()):
+            weight |= dict.fromkeys(at.tolist(), every / at.size)
+    chosen = [_drawn(rng, bad, WRONG)]
     if bad.size:
         far, ulp = (x.reshape(-1)[bad] for x in (output.of_promise, output.ulp))
         farthest = np.flatnonzero(far == far.max())  # of these, as compare has it:
         worst = farthest[np.argmax(ulp[farthest])]
         chosen.append(bad[np.array([0, worst])])
-    at = np.unique(np.concatenate(chosen))
-    own = flat[at]
-    of_right = np.where(np.isin(at, right), good.size / max(1, right.size), 1)
+    of_bad = np.unique(np.concatenate(chosen))
+    weight |= dict.fromkeys(of_bad.tolist(), bad.size / max(1, of_bad.size))
+    at = np.array(sorted(weight), np.int64)
     return Sample(
         output.take(at),
         at,
-        own,
-        np.where(own, bad.size / max(1, int(own.sum())), of_right),
+        flat[at],
+        np.array([weight[i] for i in at.tolist()], np.float64),
         unwritten.reshape(-1)[at],
         output.got.shape,
         bad.size,
@@ -75,15 +79,19 @@ def _drawn(rng: np.random.Generator, of: Array, count: int) -> Array:
     return of if of.size <= count else rng.choice(of, count, replace=False)
 
 
-def _special(output: Output, wrong: Array) -> Iterator[Array]:
-    """Right elements of each special value: without them, "x is ±0" may be said where x is -0."""
-    inputs = output.inputs if output.terms is None else ()
-    for x in (*inputs, output.nearest):
-        values = np.broadcast_to(wide(x), output.got.shape).reshape(-1)
-        minus, zero, infinite = np.signbit(values), values == 0, np.isinf(values)
-        for where in (zero & minus, zero & ~minus, infinite & minus, infinite & ~minus,
-                      np.isnan(values)):  # fmt: skip
-            yield np.flatnonzero(where & ~wrong)[:SPECIAL]
+def _special(output: Output, wrong: Array) -> Iterator[tuple[Array, int]]:
+    """Some right elements of each special value, and how many there are: without them, "x is ±0"
+    may be said where x is -0."""
+    for x in (*(output.inputs if output.terms is None else ()), output.got):
+        values = np.broadcast_to(x, output.got.shape).reshape(-1)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            every = values == 0, np.isinf(values), np.isnan(values)
+        for where in every:
+            at = np.flatnonzero(where & ~wrong)
+            minus = np.signbit(values[at])
+            for own in (at[minus], at[~minus]):
+                if own.size:
+                    yield own[:SPECIAL], own.size
 
 
 def _onset(bad: Array, size: int) -> int | None:

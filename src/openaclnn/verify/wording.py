@@ -9,10 +9,10 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAIL
-from ..reference.precision import DIRECTIONS, FEW, NEAR, NEAR_SUMS, TELLING
+from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
-from .evidence import NEARLY_ALL, Evidence
+from .evidence import Evidence
 from .rules import Rule
 from .runner import Result
 from .severity import CLOSE
@@ -45,15 +45,14 @@ def words(
 
 def which(rule: Rule, e: Evidence, done: Array) -> str:
     """The elements that a rule explains. `done`: those that other rules explain."""
-    own = np.isin(e.of, e.of[rule.explained])
-    wrong = e.wrong & own
-    share, rest = (
-        e.share[x].sum() / e.share[wrong].sum()
-        for x in (rule.explained, wrong & ~done & ~rule.explained)
-    )
-    if rest > LITTLE:
-        return f"{'most' if share > MOST else 'some'} wrong elements have"
-    return EVERY_OTHER if np.isin(np.unique(e.of[own]), e.of[done]).mean() > MOST else EVERY_WRONG
+    wrong = e.wrong & np.isin(e.of, e.of[rule.explained])
+    rest = wrong & ~done & ~rule.explained
+    if e.share[rest].sum() > LITTLE * e.share[wrong].sum():
+        most = e.share[rule.explained].sum() > MOST * e.share[wrong].sum()
+        return f"{'most' if most else 'some'} wrong elements have"
+    if rest.any():
+        return "nearly every wrong element has"
+    return EVERY_OTHER if (wrong & done).any() else EVERY_WRONG
 
 
 def _of_elements(rule: Rule, e: Evidence, elements: str) -> str:
@@ -61,7 +60,7 @@ def _of_elements(rule: Rule, e: Evidence, elements: str) -> str:
         return ""
     symptom = (rule.symptom or _symptom(rule, e)) + _direction(rule, e)
     text = "; ".join(filter(None, (symptom, rule.elements or _in_common(rule, e))))
-    whole = not symptom and np.array_equal(rule.explained, rule.named)
+    whole = not symptom and e.wrong[rule.meet].all()
     return f"{elements}{IN_COMMON}{text}" + (f"; {ALL_SUCH}" if whole else "")
 
 
@@ -72,9 +71,8 @@ def _as_if(rule: Rule, e: Evidence) -> str:
     own = np.isin(e.of, e.of[rule.explained])
     found = [text for text, where in e.ignored.items()
              if any(_of_attribute(case, text.split()[0], rule.elements) for case in rule.cases)
-             and where[rule.named & own].mean() >= NEARLY_ALL]  # fmt: skip
-    far = np.count_nonzero(e.ulp[rule.explained] > max(FEW.values()))
-    telling = far >= TELLING * np.count_nonzero(rule.explained)
+             and where[rule.named & own].all()]  # fmt: skip
+    telling = e.is_far[rule.explained].mean() >= TELLING
     return f", as if {found[0]}" if found and telling else ""
 
 
