@@ -199,7 +199,7 @@ def hardshrink(x, lambd):
     Path("mine.py").write_text(source, encoding="utf-8")
     _, found = verified("python:mine.py:hardshrink", "hardshrink", "--dtype", "fp32")
     check(found, "wrong", "it lies past the last full block of 16 elements")
-    check(found, "wrong", "^every other wrong element has .*: x is exactly at a threshold")
+    check(found, "wrong", "^all other wrong elements have .*: x is exactly at a threshold")
 
 
 TWO_MISTAKES = """

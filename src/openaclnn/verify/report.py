@@ -224,7 +224,10 @@ def _other_standards(report: Report) -> list[str]:
     if not few or report.standard != Standard():
         return []
     where = "docs/tutorials/own_kernel.md#which-standard"
-    return ["", f"A kernel that computes in FLOAT is off by little: other standards are in {where}"]
+    return [
+        "",
+        f"If the kernel is to compute in FLOAT, take another standard: {where}",
+    ]
 
 
 def _tried(cases: Sequence[Case]) -> list[str]:

@@ -18,7 +18,7 @@ from .runner import Result
 from .severity import CLOSE
 
 NEARLY = "in nearly every case"
-EVERY_OTHER = "every other wrong element has"
+EVERY_OTHER = "all other wrong elements have"
 SEVERAL = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 MOST = 0.5
