@@ -39,7 +39,7 @@ class Hypothesis:
         (due,) = evaluate(output.op, self.inputs, self.attributes, self.rounding)
         return np.asarray(ulp_error(output.got, due, output.unit))
 
-    def least(self, output: Output, few: float) -> float:
+    def tolerance(self, output: Output, few: float) -> float:
         """The error up to which a result is one of these: scalars that are not rounded make a
         difference in the last digits."""
         return few if self.rounding or output.promised is None else output.promised

@@ -81,6 +81,7 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
         reference = REFERENCES[op.kernel]
         thresholds = _thresholds(output)
         points = {t: v for t, v in thresholds.items() if t != "0"}
+        sizes = [abs(v) for v in thresholds.values() if not math.isnan(v)]
         known: list[tuple[str, Array]] = []
         for p, x in zip(op.input_tensors, output.inputs, strict=True):
             values = np.broadcast_to(wide(x), shape)
@@ -95,8 +96,7 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
                 yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
             for text, point in points.items():
                 yield f"{p.python_name} is exactly {text}", values == point
-            known_points = np.array([*thresholds.values()], np.float64)
-            threshold = np.isin(np.abs(values), np.abs(known_points[~np.isnan(known_points)]))
+            threshold = np.isin(np.abs(values), sizes)
             yield f"{p.python_name} is exactly at a threshold of the formula", threshold
             nan = np.isnan(values)  # two comparisons the wrong way round: both in one tensor
             yield (

@@ -78,11 +78,11 @@ def is_far(output: Output) -> Array:
 
 
 def _as_if(h: Hypothesis, output: Output) -> Symptom:
-    least, error = h.least(output, FEW[output.dtype]), h.error(output)
-    telling = output.ulp > least
+    tolerance, error = h.tolerance(output, FEW[output.dtype]), h.error(output)
+    telling = output.ulp > tolerance
     if not h.zeros_tell:
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
-    return Symptom(AS_IF + h.text, error <= least, telling, error > least)
+    return Symptom(AS_IF + h.text, error <= tolerance, telling, error > tolerance)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -15,13 +15,13 @@ import numpy as np
 from ..reference.evaluation import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
-from ..reference.precision import NEAR, NEAR_SUMS, SIGN, Symptom, ignored, is_far, symptoms
+from ..reference.precision import SIGN, Symptom, ignored, is_far, symptoms
 from ..rows.dtypes import DTYPES
 from .runner import FAILED, Result
 from .sample import Sample
-from .severity import CLOSE, is_close
+from .severity import CLOSE, SMALL, is_close
 
-VAGUE = (SIGN, NEAR, NEAR_SUMS, CLOSE)  # which many mistakes make
+VAGUE = (SIGN, *SMALL)  # which many mistakes make
 # Of a result's wrong elements. One may have a symptom by chance, but nearly all do not.
 NEARLY_ALL, MOST, SEVERAL = 0.9, 0.5, 4
 
@@ -157,7 +157,7 @@ def _symptoms(s: Sample, wrong: Array) -> list[Symptom]:
         )  # fmt: skip
         if by_chance:
             where = where & False
-        if m.text in (NEAR, NEAR_SUMS, CLOSE):
+        if m.text in SMALL:
             telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= SEVERAL]
             where = where & ~_any(telling, wrong.shape)
         against = None if m.against is None else m.against & ~wrong

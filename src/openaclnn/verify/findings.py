@@ -24,7 +24,7 @@ from .explanations import known
 from .finding import Finding, order, stage
 from .rules import Search
 from .runner import FAILED, LEFT_OUT, Result
-from .severity import CLOSE
+from .severity import SMALL
 from .steps import Step, steps
 from .wording import BIASED, of_outputs, which, words
 
@@ -121,7 +121,7 @@ def _of_step(step: Step, e: Evidence) -> Finding:
     bad = len(np.unique(e.of[rule.meet & e.wrong]))
     text = words(rule, e, step.conditions, bad, such, which(rule, e, step.done))
     text += of_outputs(results)
-    small = rule.symptom in (CLOSE, NEAR, NEAR_SUMS)
+    small = rule.symptom in SMALL
     return Finding(results, text, such if rule.cases else 0, is_minor=small)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ..reference.comparison import described, pair
-from ..reference.precision import NEAR, NEAR_SUMS
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
@@ -22,7 +21,7 @@ from .explanations import known, text
 from .finding import Finding
 from .findings import findings
 from .runner import FAILED, LEFT_OUT, Result, expected_text
-from .severity import CLOSE
+from .severity import SMALL
 
 LISTED = 20  # values of an attribute
 
@@ -220,14 +219,11 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
 def _other_standards(report: Report) -> list[str]:
     """For a kernel that is as exact as FLOAT."""
     every = [f for provider, op in report.failing for f in report.findings(provider, op)]
-    few = any(text in f.cause for f in every for text in (CLOSE, NEAR, NEAR_SUMS))
+    few = any(text in f.cause for f in every for text in SMALL)
     if not few or report.standard != Standard():
         return []
     where = "docs/tutorials/own_kernel.md#which-standard"
-    return [
-        "",
-        f"If the kernel is to compute in FLOAT, take another standard: {where}",
-    ]
+    return ["", f"If the kernel is to compute in FLOAT, take another standard: {where}"]
 
 
 def _tried(cases: Sequence[Case]) -> list[str]:

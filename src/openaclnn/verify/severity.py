@@ -10,9 +10,11 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from ..reference.judge import Output, wide
+from ..reference.precision import NEAR, NEAR_SUMS
 from ..rows.dtypes import DTYPES
 
 CLOSE = "its result is off by little"
+SMALL = (NEAR, NEAR_SUMS, CLOSE)  # the errors that rounding makes
 # Relative errors that are close: twice the rounding of 16 bits; 128 ulp, which FLOAT may lose.
 CLOSE_BY = {"BFLOAT16": 2.0**-6, "FLOAT16": 2.0**-9, "FLOAT": 2.0**-16, "DOUBLE": 2.0**-16}
 CLOSE_TO_ZERO = 2.0**-20  # of the median sum of absolute terms

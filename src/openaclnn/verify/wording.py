@@ -9,13 +9,13 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAIL
-from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, TELLING
+from ..reference.precision import DIRECTIONS, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
 from .evidence import Evidence
 from .rules import Rule
 from .runner import Result
-from .severity import CLOSE
+from .severity import CLOSE, SMALL
 
 NEARLY = "in nearly every case"
 EVERY_OTHER = "all other wrong elements have"
@@ -100,7 +100,7 @@ def _in_common(rule: Rule, e: Evidence) -> str:
 
 def _direction(rule: Rule, e: Evidence) -> str:
     """Rounding errors have both signs."""
-    if rule.symptom not in (NEAR, NEAR_SUMS, CLOSE) or np.count_nonzero(rule.explained) < SEVERAL:
+    if rule.symptom not in SMALL or np.count_nonzero(rule.explained) < SEVERAL:
         return ""
     ways = [w for w, up in zip(DIRECTIONS, (-1, 1), strict=True)
             if (e.direction[rule.explained] == up).all()]  # fmt: skip
