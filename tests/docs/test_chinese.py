@@ -18,8 +18,10 @@ PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
 HOW_TO = ("check_mode", "npu_device", "pytorch", "verify")
-REFERENCE = ("configuration", "status_codes")
-TUTORIALS = ("train_a_unet", "npu_ci", "porting", "own_kernel", "several_processes")
+REFERENCE = ("configuration", "status_codes", "verify_findings")
+TUTORIALS = (
+    "train_a_unet", "npu_ci", "porting", "own_kernel", "own_c_kernel", "several_processes",
+)  # fmt: skip
 # Characters and words that other words are better for, and why.
 AVOIDED = {"前向": "正向", "后向": "反向", "工作区": "工作空间", "操作符": "算子"}
 # Placeholders in commands, which the pages of each language write in it.

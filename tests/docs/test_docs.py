@@ -142,7 +142,7 @@ def test_a_page_is_printed(name, capsys):
     ("name", "hint"),
     [
         ("trac", "did you mean trace?"),
-        ("Judge", "did you mean own_kernel?"),
+        ("Judge", "did you mean own_c_kernel or own_kernel?"),
         ("状态码", "did you mean status_codes.zh-CN?"),
         ("xyz", "see:  openaclnn docs"),
     ],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels and commands of docs/tutorials/own_kernel.md, and how tests judge them."""
+"""The kernels and commands of docs/tutorials/own_kernel.md and own_c_kernel.md, and how tests judge
+them."""
 
 from __future__ import annotations
 
@@ -9,12 +10,22 @@ from pathlib import Path
 
 from openaclnn.commands.cli import main
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
-NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
-LEAKY, C = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
-GROUP_NORM, COMPARE = re.findall(r"^```py\n(.*?)^```$", PAGE, re.M | re.S)
-FIRST, THIRD, SECOND = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
-SHOWN = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
+TUTORIALS = Path(__file__).resolve().parents[2] / "docs" / "tutorials"
+PAGE = (TUTORIALS / "own_kernel.md").read_text("utf-8")
+C_PAGE = (TUTORIALS / "own_c_kernel.md").read_text("utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+
+
+NUMPY, TRITON = blocks(PAGE, "python")
+GROUP_NORM, COMPARE = blocks(PAGE, "py")
+FIRST, THIRD = blocks(PAGE, "bash")
+PASSED, SHOWN = blocks(PAGE, "text")
+LEAKY, C = blocks(C_PAGE, "c")
+(SECOND,) = blocks(C_PAGE, "bash")
+(SHOWN_IN_C,) = blocks(C_PAGE, "text")
 
 
 def edited(source: str, old: str, new: str) -> str:

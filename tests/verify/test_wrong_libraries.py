@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials/own_kernel.md: its kernels in C and Triton pass as the page says, and each wrong
-with one edit is caught, with a cause that a stranger understands."""
+"""docs/tutorials/own_c_kernel.md, and Triton in own_kernel.md: their kernels pass as the pages say,
+and each wrong with one edit is caught, with a cause that a stranger understands."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.verify.kernels_of_the_page import (
+    C_PAGE,
     LEAKY,
-    PAGE,
     SECOND,
-    SHOWN,
+    SHOWN_IN_C,
     THIRD,
     TRITON,
     C,
@@ -107,7 +107,7 @@ def test_the_c_kernel_of_the_page(capsys):
     build, verify = SECOND.splitlines()
     built(C, build)
     assert main([*verify.split()[1:], "--quiet"]) == 0
-    first, of_double = re.findall(r"`(All \d+ passed)`", PAGE)
+    first, of_double = re.findall(r"`(All \d+ passed)`", C_PAGE)
     assert first in capsys.readouterr().out
     words = [sys.executable, "-m", "openaclnn", *verify.split()[1:], "--dtype", "fp64"]
     done = subprocess.run(words, env=os.environ | {"OPENACLNN_PRODUCT": "any"}, capture_output=True,
@@ -127,10 +127,10 @@ def test_a_library_without_phase_2(capsys):
 @needs_compiler
 def test_the_first_c_kernel_of_the_page(capsys):
     Path("leaky.c").write_text(LEAKY, encoding="utf-8")
-    build, verify = re.findall(r"^openaclnn (.*leaky.*)$", PAGE, re.M)
+    build, verify = re.findall(r"^openaclnn (.*leaky.*)$", C_PAGE, re.M)
     assert subprocess.run([sys.executable, "-m", "openaclnn", *build.split()]).returncode == 0
     assert main([*verify.split(), "--quiet"]) == 0
-    (passed,) = re.findall(r"`(110 passed, .* ulp)`", PAGE)
+    (passed,) = re.findall(r"`(110 passed, .* ulp)`", C_PAGE)
     assert passed in capsys.readouterr().out
 
 
@@ -153,7 +153,7 @@ def test_the_function_of_aten_of_the_page(capsys):
         source = edited(source, old, new)
     assert "lope" not in source
     Path("relu.c").write_text(source, encoding="utf-8")
-    build, verify = re.findall(r"^openaclnn (.*relu.c .*|.*librelu.*)$", PAGE, re.M)
+    build, verify = re.findall(r"^openaclnn (.*relu.c .*|.*librelu.*)$", C_PAGE, re.M)
     words = [sys.executable, "-m", "openaclnn", *build.split()]
     assert subprocess.run(words).returncode == 0
     assert main([*verify.split(), "--quiet"]) == 0, capsys.readouterr().out
@@ -171,12 +171,14 @@ def test_a_wrong_c_kernel(how):
 
 @needs_compiler
 def test_the_finding_of_strides_that_the_page_shows(capsys):
-    build, verify = SECOND.splitlines()
-    built(edited(C, *IN_C["strides of the output"][:2]), build.replace("-O2", "-O0"))
-    assert main([*verify.split()[1:5], "--dtype", "fp32", "--quiet"]) == 1
-    assert SHOWN[1] in capsys.readouterr().out
-    assert main(["verify", "library:./libmine.so", "--op", "elu", "--quiet"]) == 2
-    assert "libmine.so has no aclnnElu" in capsys.readouterr().out
+    wrong = edited(LEAKY, "*element(&p->out, i) = ", "((float*)p->out.data)[i] = ")
+    Path("leaky.c").write_text(wrong, encoding="utf-8")
+    build, verify = re.findall(r"^openaclnn (.*leaky.*)$", C_PAGE, re.M)
+    assert subprocess.run([sys.executable, "-m", "openaclnn", *build.split()]).returncode == 0
+    assert main([*verify.split(), "--quiet"]) == 1
+    assert SHOWN_IN_C in capsys.readouterr().out
+    assert main(["verify", "library:./libleaky.so", "--op", "elu", "--quiet"]) == 2
+    assert "libleaky.so has no aclnnElu" in capsys.readouterr().out
 
 
 @needs_compiler
