@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.verify.verify_page_support import Mine, good
 
-from openaclnn.reference.evaluation import evaluate, rounded
+from openaclnn.reference.evaluation import REFERENCES, evaluate, rounded
+from openaclnn.reference.mistakes_group_norm import BACKWARD, FORWARD
 from openaclnn.reference.standards import Standard
 from openaclnn.rows.catalogue import find_operator
 from openaclnn.rows.table import PRODUCTS
@@ -16,11 +20,15 @@ from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
 from openaclnn.verify.runner import Runner
 
+SMALL = 1 << 12  # elements
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
 
 
-def found(op, spoil, *dtypes):
-    cases = generate([find_operator(op)], dtypes or ["FLOAT"], PRODUCT, 1)
+def found(op, spoil, *dtypes, every=1):
+    """`every`: one case of so many."""
+    cases = [case for case in generate([find_operator(op)], dtypes or ["FLOAT"], PRODUCT, 1)
+             if math.prod(case.shapes[0]) <= SMALL]  # fmt: skip
+    cases = cases[::every]
     runner = Runner([Mine("mine", spoil)], Standard())
     return findings(runner.run(cases, lambda case, done: None))
 
@@ -30,8 +38,16 @@ def with_others(change, inputs_of=lambda inputs: inputs):
 
     def spoil(case, inputs, made):
         others = {**case.attributes, **change(case.attributes)}
-        (exact,) = evaluate(case.op, inputs_of(inputs), others)
-        return Outcome((rounded(exact, case.dtype),))
+        return of_formula(None)(replace(case, attributes=others), inputs_of(inputs), made)
+
+    return spoil
+
+
+def of_formula(formula):
+    def spoil(case, inputs, made):
+        exact = evaluate(case.op, inputs, case.attributes, formula=formula)
+        pairs = zip(exact, case.output_dtypes, strict=True)
+        return Outcome(tuple(rounded(x, dtype) for x, dtype in pairs))
 
     return spoil
 
@@ -53,6 +69,33 @@ def swapped(a):
 
 def test_right_results_have_none():
     assert found("elu", good) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "text"),
+    [("group_norm_swish", text) for text in FORWARD]
+    + [("group_norm_swish_grad", text) for text in BACKWARD],
+)
+def test_mistakes_of_group_norms(op, text):
+    spoil = of_formula(REFERENCES[op].mistakes[text])
+    first, *others = found(op, spoil, every=4)
+    assert f"as if {text}" in first.cause
+    assert len(others) <= 1
+
+
+@pytest.mark.parametrize(
+    ("op", "change", "text"),
+    [
+        ("group_norm_swish", {"eps": 0.0}, "as if eps were 0"),
+        ("group_norm_swish", {"activate_swish": False}, "only with activate_swish = True"),
+        ("group_norm_swish", {"swish_scale": 1.0}, "as if swish_scale were 1"),
+        ("group_norm_swish_grad", {"swish_scale": 1.0}, "as if swish_scale were 1"),
+    ],
+)
+def test_attributes_of_group_norms(op, change, text):
+    first, *others = found(op, with_others(lambda a: change))
+    assert text in first.cause
+    assert not others
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from openaclnn.commands.cli import main
 from openaclnn.rows.catalogue import find_operator
 from openaclnn.rows.table import ANY
 from openaclnn.verify.cases import SCHEMA
-from openaclnn.verify.conditions import values_text
+from openaclnn.verify.conditions import of_values
 from openaclnn.verify.generate import generate
 
 pytestmark = pytest.mark.programs
@@ -186,7 +186,7 @@ def test_a_formula_that_holds_in_a_range():
     ],
 )
 def test_values_of_an_attribute(bad, others, text):
-    assert values_text("n", bad, others) == text
+    assert of_values("n", bad, others).text == text
 
 
 def test_the_numpy_kernel_with_several_outputs_of_the_page():

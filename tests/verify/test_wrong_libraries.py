@@ -130,7 +130,7 @@ def test_the_first_c_kernel_of_the_page(capsys):
     build, verify = re.findall(r"^openaclnn (.*leaky.*)$", C_PAGE, re.M)
     assert subprocess.run([sys.executable, "-m", "openaclnn", *build.split()]).returncode == 0
     assert main([*verify.split(), "--quiet"]) == 0
-    (passed,) = re.findall(r"`(110 passed, .* ulp)`", C_PAGE)
+    (passed,) = re.findall(r"`(111 passed, .* ulp)`", C_PAGE)
     assert passed in capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..reference.formulas_group_norm import EPS
+from ..reference.groups import EPS
 from .baseline import Attributes, Baseline, Tensors
 
 Results = Callable[[], tuple[Any, ...]]

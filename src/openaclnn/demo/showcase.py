@@ -104,7 +104,7 @@ class Demo:
 
 def measure_sums(op: Op, dtype: str) -> Measured:
     """Errors as shares of what is allowed; bits must not depend on strides."""
-    attributes = REFERENCES[op.kernel].attributes[0]
+    attributes = REFERENCES[op.kernel].usual
     inputs = sample(op, REFERENCES[op.kernel].large, dtype, SEED, attributes)
     results, seconds = execute(op, inputs, attributes, REPEATS)
     terms = absolute_terms(op, inputs, attributes)
@@ -127,7 +127,7 @@ def measure_sums(op: Op, dtype: str) -> Measured:
 def measure(op: Op, dtype: str) -> Measured:
     if REFERENCES[op.kernel].terms is not None:
         return measure_sums(op, dtype)
-    attributes = REFERENCES[op.kernel].attributes[0]
+    attributes = REFERENCES[op.kernel].usual
     inputs = sample(op, (PERIOD,), dtype, SEED, attributes)
     (result, *_), _ = execute(op, [np.resize(x, ELEMENTS) for x in inputs], attributes)
     _, seconds = execute(op, ordinary_values(op, dtype), attributes, REPEATS)
@@ -159,7 +159,7 @@ def telling_points(op: Op, dtype: str) -> list[Array]:
     """Infinities, zeros, subnormals, NaN, where the formula switches, and two plain numbers."""
     form = DTYPES[dtype]
     subnormal = 2.0 ** (form.least - form.digits + 1)
-    switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].attributes[0]).values()
+    switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].usual).values()
     values = [-np.inf, -2.0, *switches, -subnormal, -0.0, 0.0, subnormal, 1.5, np.inf, np.nan]
     distinct = list({repr(float(v)): v for v in values}.values())
     points = np.array(sorted(distinct, key=_order)).astype(numpy_dtype(dtype))
@@ -173,7 +173,7 @@ def _order(value: float) -> tuple[bool, float, float]:
 
 def points_of(op: Op, dtype: str) -> dict[str, Array]:
     """Telling inputs by name, and the first result under the name of the output."""
-    attributes = REFERENCES[op.kernel].attributes[0]
+    attributes = REFERENCES[op.kernel].usual
     if op.pointwise:
         inputs = telling_points(op, dtype)
     else:
@@ -193,7 +193,7 @@ def refused() -> AclnnError | None:
         p.name: np.ones((3, 2) if p.role == "output" else (2, 3), np.float32) for p in op.tensors
     }
     try:
-        plan(op.name, **wrong, **REFERENCES[op.kernel].attributes[0])
+        plan(op.name, **wrong, **REFERENCES[op.kernel].usual)
     except AclnnError as error:
         return error
     return None
@@ -206,7 +206,7 @@ def left_out(product: Product) -> dict[str, str]:
 
 
 def show(op: Op, product: Product, missing: Mapping[str, str]) -> Shown:
-    attributes = REFERENCES[op.kernel].attributes[0]
+    attributes = REFERENCES[op.kernel].usual
     dtypes = [d for d in op.accepted(product) if d not in missing]
     if not dtypes:
         return Shown(op, attributes, {}, [])

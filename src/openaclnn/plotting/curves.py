@@ -70,7 +70,7 @@ def varied(op: Op) -> Parameter:
 
 def first_attributes(op: Op) -> dict[str, Any]:
     """The first set of the tests, with which the site draws curves; sizes (of groups) are 1."""
-    return dict(REFERENCES[op.kernel].attributes[0]) | _sizes_of_one(op)
+    return dict(REFERENCES[op.kernel].usual) | _sizes_of_one(op)
 
 
 def default_attributes(op: Op) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Reference:
     # For results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
     bound: Mapping[str, float] = field(default_factory=dict)  # … of the sum, in FLOAT and DOUBLE
+    # What kernels compute that are wrong in one way, by what follows "as if".
+    mistakes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     # Inputs that belong together, by the name of the kind: one array of each of these shapes.
     together: Mapping[str, Together] = field(default_factory=dict)
     # The inputs that others determine, by Python name, from all inputs by name and the attributes.
@@ -60,6 +62,11 @@ class Reference:
     rates: Mapping[str, str] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
+
+    @property
+    def usual(self) -> Attributes:
+        """The attributes that people use."""
+        return self.attributes[0]
 
 
 # ---- the kernels ----
@@ -78,6 +85,11 @@ def leaky_relu_backward(
 
 def elu(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
     return np.where(x > 0, scale * x, scale * alpha * _exponential(np.expm1, x, input_scale))
+
+
+def _elu_without_expm1(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
+    power = _exponential(np.exp, x, input_scale)
+    return np.where(x > 0, scale * x, scale * alpha * (power - 1))
 
 
 # The product of attributes is made first: float64 holds it.
@@ -232,6 +244,7 @@ REFERENCES: dict[str, Reference] = {
         formula=elu,
         domain=(ordinary,),
         rates={"x": "input_scale"},
+        mistakes={"expm1(t) were exp(t) - 1": _elu_without_expm1},
         special=_elu_special,
         hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,

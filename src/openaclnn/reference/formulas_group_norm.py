@@ -14,6 +14,8 @@ import numpy as np
 
 from .domains import Domain, normal
 from .formulas import Array, Attributes, Reference, Shapes
+from .groups import EPS, by_channel, by_group, grouped, logistic
+from .mistakes_group_norm import BACKWARD, FORWARD
 
 Outputs = tuple[Array, ...]
 
@@ -23,37 +25,12 @@ BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 # Below this t a logistic function in DOUBLE is subnormal (numerics.md); in FLOAT y is 0 there.
 LEAST_T = -708
 
-# The eps of the forward whose mean and rstd the gradient gets; the gradient row has no eps.
-EPS = 1e-5
-
 
 _positive = Domain(lambda rng, n: rng.uniform(0.5, 2, n))
 
 
-def _grouped(x: Array, groups: int) -> Array:
-    """(samples, groups, everything of a group)."""
-    return x.reshape(x.shape[0], groups, -1)
-
-
-def _by_channel(x: Array, like: Array) -> Array:
-    """One value for each channel, or for each sample and channel, beside `like`."""
-    return x.reshape(*x.shape, *(1,) * (like.ndim - 2))
-
-
-def _by_group(x: Array, groups: int, like: Array) -> Array:
-    channels = np.repeat(x.reshape(like.shape[0], groups), like.shape[1] // groups, axis=1)
-    return _by_channel(channels, like)
-
-
-def _logistic(t: Array) -> Array:
-    """1 / (1 + exp(-t)), with all digits where it is small too."""
-    e = np.exp(-np.abs(t))
-    value: Array = np.where(t < 0, e, 1) / (1 + e)
-    return value
-
-
 def _normalised(x: Array, gamma: Array, beta: Array, a: Any) -> tuple[Array, Array, Array, Array]:
-    parts = _grouped(x, a["num_groups"])
+    parts = grouped(x, a["num_groups"])
     about = parts.mean(axis=2)
     centred = parts - about[:, :, None]
     # What rounding the mean lost: far from 0 that is many units of a deviation.
@@ -62,14 +39,14 @@ def _normalised(x: Array, gamma: Array, beta: Array, a: Any) -> tuple[Array, Arr
     mean = about + rest
     rstd = 1 / np.sqrt((centred * centred).mean(axis=2) + a["eps"])
     h = (centred * rstd[:, :, None]).reshape(x.shape)
-    return mean, rstd, h * _by_channel(gamma, x), _by_channel(beta, x)
+    return mean, rstd, h * by_channel(gamma, x), by_channel(beta, x)
 
 
 def group_norm_swish(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
     mean, rstd, scaled, shift = _normalised(x, gamma, beta, a)
     v = scaled + shift
     with np.errstate(invalid="ignore", over="ignore"):
-        y = v * _logistic(a["swish_scale"] * v) if a["activate_swish"] else v
+        y = v * logistic(a["swish_scale"] * v) if a["activate_swish"] else v
     return y, mean, rstd
 
 
@@ -78,13 +55,13 @@ def group_norm_swish(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
 # of like signs.
 def group_norm_swish_terms(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
     _, rstd, scaled, shift = _normalised(x, gamma, beta, a)
-    size = np.abs(_grouped(x, a["num_groups"])).mean(axis=2)
+    size = np.abs(grouped(x, a["num_groups"])).mean(axis=2)
     v, terms = scaled + shift, np.abs(scaled) + np.abs(shift)
     if a["activate_swish"]:
         t = a["swish_scale"] * v
-        slope = np.abs(_logistic(t) * (1 + t * _logistic(-t)))
+        slope = np.abs(logistic(t) * (1 + t * logistic(-t)))
         terms = np.where(t < -44.3, 64 * slope * terms, terms)
-        terms = np.where(t < LEAST_T, np.abs(v) * _logistic(t) / BOUND["DOUBLE"], terms)
+        terms = np.where(t < LEAST_T, np.abs(v) * logistic(t) / BOUND["DOUBLE"], terms)
     return terms, size, rstd
 
 
@@ -94,21 +71,21 @@ def _gradient(
     """The derivative, or with sign = abs the sums of the absolute values of its terms. One of these
     terms is the change of u when the terms of t change by their own size."""
     groups = a["num_groups"]
-    r = _by_group(rstd, groups, x)
-    h = (x - _by_group(mean, groups, x)) * r
-    t = a["swish_scale"] * (h * _by_channel(gamma, x) + _by_channel(beta, x))
-    s, rest = _logistic(t), _logistic(-t)
-    weight = _by_channel(sign(gamma), x)
+    r = by_group(rstd, groups, x)
+    h = (x - by_group(mean, groups, x)) * r
+    t = a["swish_scale"] * (h * by_channel(gamma, x) + by_channel(beta, x))
+    s, rest = logistic(t), logistic(-t)
+    weight = by_channel(sign(gamma), x)
     u = sign(dy) * s * (1 + sign(t) * rest)
     if sign is abs:  # u depends on t, a sum of two terms
         slope = np.abs(dy) * s * rest * np.abs(2 + t * (rest - s))
-        parts = np.abs(h * _by_channel(gamma, x)) + np.abs(_by_channel(beta, x))
+        parts = np.abs(h * by_channel(gamma, x)) + np.abs(by_channel(beta, x))
         u = u + slope * abs(a["swish_scale"]) * parts
         u = np.where(t < LEAST_T, u / BOUND["DOUBLE"], u)
     h = sign(h)
 
     def mean_of(terms: Array) -> Array:
-        return _by_group(_grouped(terms, groups).mean(axis=2), groups, x)
+        return by_group(grouped(terms, groups).mean(axis=2), groups, x)
 
     c1, c2 = mean_of(weight * u), mean_of(weight * u * h)
     minus = 1 if sign is abs else -1
@@ -138,7 +115,7 @@ def group_norm_swish_grad_terms(
 
 def _statistics(x: Array, a: Attributes) -> tuple[Array, Array]:
     """Mean and rstd, (N, groups)."""
-    parts = _grouped(x, a["num_groups"]).astype(np.float64)
+    parts = grouped(x, a["num_groups"]).astype(np.float64)
     return parts.mean(axis=2), 1 / np.sqrt(parts.var(axis=2) + EPS)
 
 
@@ -190,6 +167,7 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish": Reference(
         formula=group_norm_swish,
         terms=group_norm_swish_terms,
+        mistakes=FORWARD,
         bound=BOUND,
         together={"far": _far, "tails": _tails},
         neutral={"beta": 0.0},
@@ -205,6 +183,7 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish_grad": Reference(
         formula=group_norm_swish_grad,
         terms=group_norm_swish_grad_terms,
+        mistakes=BACKWARD,
         bound=BOUND,
         together={"far": _far_grad, "like sign": _like_sign, "tails": _tails_grad},
         implied=_implied,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,8 +17,10 @@ from .evaluation import (
     compute_dtype,
     dtype_name,
     evaluate,
+    refused,
     rounded,
     rounded_attributes,
+    scaled_errors,
     ulp_error,
 )
 from .judge import NARROWER, Output, wide
@@ -33,11 +35,22 @@ class Hypothesis:
     attributes: Mapping[str, Any]
     rounding: bool = True  # of scalars to FLOAT
     zeros_tell: bool = False  # also a zero or an infinity is hardly made by another mistake
+    formula: Callable[..., Any] | None = None  # another one
+    wrong: tuple[str, ...] = ()  # outputs that are not right if this is so
 
     def error(self, output: Output) -> Array:
-        """How far results are from those it makes, in ULP."""
-        (due,) = evaluate(output.op, self.inputs, self.attributes, self.rounding)
-        return np.asarray(ulp_error(output.got, due, output.unit))
+        """How far results are from those it makes: in ULP, of sums as a share of the bound."""
+        op = output.op
+        made = evaluate(op, self.inputs, self.attributes, self.rounding, self.formula)
+        due = made[[p.result_name for p in op.outputs].index(output.name)]
+        if output.terms is None:
+            return np.asarray(ulp_error(output.got, due, output.unit))
+        if due.shape != (output.part.shape if output.part else output.got.shape):
+            return np.full(output.got.shape, np.inf)  # mean of another number of groups
+        due = due.reshape(-1)[output.part.at] if output.part else due
+        with np.errstate(invalid="ignore"):
+            terms = np.fmax(output.terms, np.abs(due))
+        return scaled_errors(op, output.got, due, terms)
 
     def tolerance(self, output: Output, few: float) -> float:
         """The error up to which a result is one of these: scalars that are not rounded make a
@@ -46,10 +59,13 @@ class Hypothesis:
 
 
 def hypotheses(output: Output) -> Iterator[Hypothesis]:
-    """The formula must be one of single elements."""
+    """None of sums whose inputs are not at hand."""
     op, inputs, given = output.op, output.inputs, output.attributes
-    if not _is_of_elements(op) or not inputs:
+    if not op.kernel or not inputs:
         return
+    yield from _outputs_swapped(output)
+    for text, formula in REFERENCES[op.kernel].mistakes.items():
+        yield Hypothesis(text, inputs, given, formula=formula)
     names = [p.python_name for p in op.input_tensors]
     for dtype in NARROWER.get(dtype_name(inputs[0].dtype), ()):
         narrow = [rounded(wide(x), dtype).astype(x.dtype) for x in inputs]
@@ -61,30 +77,56 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
     if rounded_attributes(op, given, compute) != given:
         yield Hypothesis("scalars were not rounded to FLOAT", inputs, given, rounding=False)
     for i, k in combinations(range(len(inputs)), 2):
-        if inputs[i].dtype == inputs[k].dtype:
+        if inputs[i].dtype == inputs[k].dtype and inputs[i].shape == inputs[k].shape:
             swapped = list(inputs)
             swapped[i], swapped[k] = inputs[k], inputs[i]
             yield Hypothesis(
                 f"{names[i]} and {names[k]} were swapped", swapped, given, zeros_tell=True
             )
+    for i in range(len(inputs) if not op.pointwise else 0):
+        value = REFERENCES[op.kernel].neutral.get(names[i], 1.0)
+        ones = [*inputs[:i], np.full_like(inputs[i], value), *inputs[i + 1 :]]
+        yield Hypothesis(_were(names[i], value), ones, given)
+    shapes = [x.shape for x in inputs]
     for text, attributes in _constant(op, given):
-        yield Hypothesis(text, inputs, attributes)
+        if op.pointwise or refused(op, shapes, attributes) is None:
+            yield Hypothesis(text, inputs, attributes)
     for text, attributes in _changed(given, compute):
-        yield Hypothesis(text, inputs, attributes, zeros_tell=True)
+        if op.pointwise or refused(op, shapes, attributes) is None:
+            yield Hypothesis(text, inputs, attributes, zeros_tell=True)
 
 
-def with_usual(output: Output) -> Iterator[Hypothesis]:
-    """Of each attribute that is not what it usually is: a kernel ignores it."""
-    op, given = output.op, output.attributes
-    if not _is_of_elements(op) or not output.inputs:
+def with_usual(output: Output) -> Iterator[tuple[str, Hypothesis]]:
+    """By each attribute that is not what it usually is: a kernel ignores it."""
+    op, given, inputs = output.op, output.attributes, output.inputs
+    if not op.kernel or not inputs:
         return
-    for name, usual in REFERENCES[op.kernel].attributes[0].items():
-        if given[name] != usual:
-            yield Hypothesis(_were(name, usual), output.inputs, {**given, name: usual})
+    for name, usual in REFERENCES[op.kernel].usual.items():
+        attributes = {**given, name: usual}
+        fits = op.pointwise or refused(op, [x.shape for x in inputs], attributes) is None
+        if given[name] != usual and fits:
+            yield name, Hypothesis(_were(name, usual), inputs, attributes)
 
 
-def _is_of_elements(op: Op) -> bool:
-    return bool(op.pointwise and op.kernel)
+def _outputs_swapped(output: Output) -> Iterator[Hypothesis]:
+    op, formula = output.op, REFERENCES[output.op.kernel].formula
+    names = [p.result_name for p in op.outputs]
+    shapes = [p.form for p in op.outputs]
+    for i, k in combinations(range(len(names)), 2):
+        if shapes[i] == shapes[k] and output.name in (names[i], names[k]):
+            order = list(range(len(names)))
+            order[i], order[k] = k, i
+            yield Hypothesis(
+                f"{names[i]} and {names[k]} were swapped",
+                output.inputs,
+                output.attributes,
+                formula=lambda *x, order=order, **a: tuple(formula(*x, **a)[n] for n in order),
+                wrong=(names[i], names[k]),
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _were(name: str, value: Any) -> str:
@@ -92,25 +134,28 @@ def _were(name: str, value: Any) -> str:
 
 
 def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """An attribute with another than its usual value."""
+    """An attribute with another than its usual value: with one that cases have, or 0."""
     usual, *others = REFERENCES[op.kernel].attributes
     for name, value in given.items():
-        known = dict.fromkeys(a[name] for a in others if isinstance(a[name], float))
-        for v in known:
+        known = [a[name] for a in others if _is_number(a[name])]
+        known += [0.0] if isinstance(value, float) else []
+        for v in dict.fromkeys(known):
             if v not in (value, usual[name]) and v == v:
                 yield _were(name, v), {**given, name: v}
 
 
 def _changed(given: Mapping[str, Any], compute: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Swapped, inverted, and in narrower dtypes."""
-    numbers = [n for n, v in given.items() if isinstance(v, int | float) and v is not bool(v)]
+    numbers = [n for n, v in given.items() if isinstance(v, float)]
     for one, other in combinations(numbers, 2):
         if given[one] != given[other]:
             text = f"{one} and {other} were swapped"
             yield text, {**given, one: given[other], other: given[one]}
     for n, v in given.items():
-        if n not in numbers:
+        if isinstance(v, bool):
             yield f"{n} were inverted", {**given, n: not v}
+        elif _is_number(v) and v < 0:
+            yield f"{n} were {abs(v):g}", {**given, n: -v}
     for dtype in NARROWER[compute]:
         narrow = {n: float(rounded(np.array(float(given[n])), dtype)) for n in numbers}
         changed = [n for n in numbers if narrow[n] != given[n]]

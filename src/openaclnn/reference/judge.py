@@ -31,6 +31,7 @@ from .evaluation import (
     ulp_error,
 )
 
+KEPT = 1 << 22  # elements of inputs
 NARROWER = {"DOUBLE": ("FLOAT", "FLOAT16", "BFLOAT16"), "FLOAT": ("FLOAT16", "BFLOAT16")}
 
 
@@ -38,6 +39,18 @@ def wide(x: Array) -> Array:
     """The same values in float64, without warnings of signalling NaNs or long doubles beyond it."""
     with np.errstate(invalid="ignore", over="ignore"):
         return x.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Row-major positions in an array of this shape."""
+
+    at: Array
+    shape: tuple[int, ...]
+
+    def of(self, whole: Part | None) -> Part:
+        """The part of a part."""
+        return self if whole is None else Part(whole.at[self.at], whole.shape)
 
 
 @dataclass(frozen=True)
@@ -51,24 +64,30 @@ class Output:
     expected: Array
     terms: Array | None  # the sums of absolute terms, for results that are such sums
     attributes: Attributes = field(default_factory=dict)
+    part: Part | None = None  # of a sum, which keeps the inputs of the whole
 
     @property
     def dtype(self) -> str:
         return dtype_name(self.got.dtype)
 
     def take(self, at: Array) -> Output:
-        """Of the elements at these row-major positions, in one dim."""
+        """Of the elements at these row-major positions, in one dim. Sums keep small inputs."""
         shape = self.got.shape
 
         def taken(x: Array) -> Array:
             return (np.broadcast_to(x, shape) if x.shape != shape else x).reshape(-1)[at]
 
+        if self.terms is None:
+            inputs = tuple(taken(x) for x in self.inputs)
+        else:
+            inputs = self.inputs if sum(x.size for x in self.inputs) <= KEPT else ()
         return replace(
             self,
-            inputs=tuple(taken(x) for x in self.inputs) if self.terms is None else (),
+            inputs=inputs,
             got=taken(self.got),
             expected=taken(self.expected),
             terms=None if self.terms is None else taken(self.terms),
+            part=None if self.terms is None else Part(at, shape).of(self.part),
         )
 
     def against(self, benchmark: Array) -> Output:

@@ -12,16 +12,16 @@ import numpy as np
 from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from .judge import Output, wide
-from .precision import AS_IF, TELLING, symptoms
+from .precision import TELLING, symptoms
 
 EVERY_WRONG, IN_COMMON = "every wrong element has", " this in common: "
 ALL_SUCH = "all such elements are wrong"
 SOME = 1024  # elements that are looked at before all are
 SEVERAL = 4  # wrong elements for which other arguments may be the cause
-TAIL = "it lies past the last full block"
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
-BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
+BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
+TAILS = {f"it lies past the last full block of {block} elements": block for block in BLOCKS}
 # Where kernels clamp, or take another formula.
 BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
 CHANCE = 1e-2  # that all wrong elements would have a pattern if they were spread evenly
@@ -60,8 +60,6 @@ def _symptoms(output: Output, at: Array, wrong: Array) -> list[str]:
         return []
     right = output.take(np.flatnonzero(~wrong)[:SOME])
     denied = {s.text for s in symptoms(right, some) if s.against is not None and s.against.any()}
-    if at.size < SEVERAL:
-        denied |= {text for text in some if text.startswith(AS_IF)}
     left = some - denied
     return sorted(left if at.size <= SOME or not left else left & _of_all(output.take(at), left))
 
@@ -69,7 +67,8 @@ def _symptoms(output: Output, at: Array, wrong: Array) -> list[str]:
 def _of_all(output: Output, among: Collection[str] | None = None) -> set[str]:
     size = output.got.size
     return {s.text for s in symptoms(output, among)
-            if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size}  # fmt: skip
+            if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size
+            and (size >= SEVERAL or not s.is_hypothesis)}  # fmt: skip
 
 
 def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
@@ -89,6 +88,10 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
                 yield f"{p.python_name} is above {text}", values > point
                 if "/" not in text:  # the range of an exponential, below which nearly all lie
                     yield f"{p.python_name} is below {text}", values < point
+            if len(points) > 1:
+                (low, least), (high, most) = _ends(points)
+                within = (values > least) & (values < most)
+                yield f"{p.python_name} is between {low} and {high}", within
             known.append((p.python_name, values))
             yield from _of_values(p.python_name, values, output.dtype)
             yield from _beyond(p.python_name, values)
@@ -122,8 +125,13 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
 
 def tails(at: Array, size: int) -> Iterator[tuple[str, Array]]:
     """Positions past the last full block; of a tensor smaller than a block, all."""
-    for block in BLOCKS:
-        yield f"{TAIL} of {block} elements", at >= size - size % block
+    for text, block in TAILS.items():
+        yield text, at >= size - size % block
+
+
+def _ends(points: Mapping[str, float]) -> tuple[tuple[str, float], tuple[str, float]]:
+    ordered = sorted(points.items(), key=lambda item: item[1])
+    return ordered[0], ordered[-1]
 
 
 def _thresholds(output: Output) -> Mapping[str, float]:

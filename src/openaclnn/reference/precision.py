@@ -26,6 +26,7 @@ TELLING = 0.4  # of the elements with a symptom: 0, 1 and infinity are numbers o
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
+CLEARLY = 4.0  # times closer to another formula than to the right one
 CUT_OFF = 0.75  # of a ulp, which half of the results that are cut are off by
 LAST_BITS = 4
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
@@ -39,6 +40,8 @@ class Symptom:
     where: Array
     telling: Array  # those that would not have it by chance
     against: Array | None = None  # those that would be otherwise, if what it says were so
+    is_hypothesis: bool = False
+    wrong: tuple[str, ...] = ()  # outputs that are not right if this is so
 
 
 def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[Symptom]:
@@ -65,24 +68,38 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
         yield Symptom(NEAR, ~flushed & (output.ulp <= FEW[output.dtype]), every)
 
 
-def ignored(output: Output) -> Iterator[tuple[str, Array]]:
-    """Which elements a kernel gives that ignores an attribute, as "scale were 1"."""
+def ignored(output: Output) -> Iterator[tuple[tuple[str, str], Array]]:
+    """Which elements a kernel gives that ignores an attribute, by the attribute and a text such as
+    "scale were 1"."""
     if output.dtype in DTYPES:
-        for h in with_usual(output):
-            yield h.text, h.error(output) <= FEW[output.dtype]
+        for name, h in with_usual(output):
+            yield (name, h.text), h.error(output) <= _few(output)
 
 
 def is_far(output: Output) -> Array:
     """Off by more than a few ulp."""
-    return np.asarray(output.ulp > FEW.get(output.dtype, 0.0))
+    return np.asarray(_distance(output) > _few(output))
+
+
+def _few(output: Output) -> float:
+    """Errors of rounding: in ULP, of sums as a share of the bound."""
+    return FEW.get(output.dtype, 0.0) if output.terms is None else FEW_BOUNDS
+
+
+def _distance(output: Output) -> Array:
+    return output.ulp if output.terms is None else output.of_promise
 
 
 def _as_if(h: Hypothesis, output: Output) -> Symptom:
-    tolerance, error = h.tolerance(output, FEW[output.dtype]), h.error(output)
-    telling = output.ulp > tolerance
+    tolerance, error = h.tolerance(output, _few(output)), h.error(output)
+    where, distance = error <= tolerance, _distance(output)
+    telling = distance > tolerance
+    if output.terms is not None:
+        telling |= (distance > 1) & (distance >= CLEARLY * error)
+        where &= telling
     if not h.zeros_tell:
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
-    return Symptom(AS_IF + h.text, error <= tolerance, telling, error > tolerance)
+    return Symptom(AS_IF + h.text, where, telling, error > tolerance, True, h.wrong)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -13,6 +13,7 @@ from ..reference import patterns
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..rows.dtypes import DTYPES
 from .cases import Case, Shape
+from .condition import Condition
 
 GAPS = ("strided", "padded")  # the other layouts are dense
 BROADCAST = "where inputs are broadcast or have several shapes"
@@ -32,18 +33,14 @@ VALUES = {
 TENSORS = {"null input": "an input", "wrong shape": "the output", "wrong dtype": "a tensor"}
 
 
-def of_case(case: Case) -> Iterator[str]:
+def of_case(case: Case) -> Iterator[Condition]:
     """What may set it apart besides its attributes, the simplest first."""
-    yield from [case.changed] if case.changed else []
-    yield f"in {case.dtype}"
-    if case.out:
-        yield f"in {case.out}"
-    if DTYPES[case.dtype].bits == 16:
-        yield "in dtypes of 16 bits"
-    yield from of_place(case)
-    yield from of_layout(case)
-    yield from of_shapes(case.shapes)
-    yield of_values(case)
+    yield from [Condition(case.changed)] if case.changed else []
+    yield from (Condition(text, of_dtypes=True) for text in _of_dtypes(case))
+    yield from map(Condition, _of_memory(case))
+    yield from map(Condition, _of_layout(case))
+    yield from map(Condition, _of_shapes(case.shapes))
+    yield Condition(f"with values {case.values}{VALUES.get(case.values, '')}")
 
 
 def of_mistake(case: Case) -> str:
@@ -51,23 +48,25 @@ def of_mistake(case: Case) -> str:
     return f"when {case.at or TENSORS[case.mistake]} {what}, which must be refused"
 
 
-def of_values(case: Case) -> str:
-    return f"with values {case.values}{VALUES.get(case.values, '')}"
-
-
-def of_place(case: Case) -> Iterator[str]:
-    """The memory and the dtype of outputs and companions."""
-    if case.alias:
-        output = case.op.outputs[0].result_name
-        yield f"when {output} is in the memory of an input"
-        yield f"when {output} is {case.alias}"
+def _of_dtypes(case: Case) -> Iterator[str]:
+    yield f"in {case.dtype}"
     if case.out:
+        yield f"in {case.out}"
         yield "when the output has another dtype than the inputs"
+    if DTYPES[case.dtype].bits == 16:
+        yield "in dtypes of 16 bits"
     if case.companion:
         yield "with tensors of FLOAT beside those of 16 bits"
 
 
-def of_layout(case: Case) -> Iterator[str]:
+def _of_memory(case: Case) -> Iterator[str]:
+    if case.alias:
+        output = case.op.outputs[0].result_name
+        yield f"when {output} is in the memory of an input"
+        yield f"when {output} is in the memory of {case.alias}"
+
+
+def _of_layout(case: Case) -> Iterator[str]:
     if names := list(_strided(case)):
         yield "where a tensor is not contiguous"
         yield from (f"where {name} is not contiguous" for name in names)
@@ -101,7 +100,7 @@ def _contiguous(shape: Shape, layout: str, output: bool) -> bool:
     return bool(move(np.zeros(shape, np.int8)).flags.c_contiguous)
 
 
-def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
+def _of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
     sizes = [math.prod(shape) for shape in shapes]
     if 0 in sizes:
         yield "for empty tensors"
@@ -118,7 +117,7 @@ def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
         yield f"for tensors of {LARGE:,} elements or more"
 
 
-def of_blocks(case: Case) -> Iterator[str]:
+def of_blocks(case: Case) -> Iterator[Condition]:
     """Sizes beyond which a kernel writes that computes whole blocks, perhaps of dense tensors
     alone."""
     size = max(math.prod(shape) for shape in case.shapes)
@@ -126,9 +125,9 @@ def of_blocks(case: Case) -> Iterator[str]:
     for block in patterns.BLOCKS:
         if size % block:
             text = f"the number of elements is not a multiple of {block}"
-            yield f"where {text}"
+            yield Condition(f"where {text}")
             if dense:
-                yield f"where all tensors are contiguous and {text}"
+                yield Condition(f"where all tensors are contiguous and {text}")
 
 
 def short(value: object) -> str:

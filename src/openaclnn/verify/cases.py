@@ -64,7 +64,7 @@ class Case:
 
     def unusual(self) -> int:
         """How many attributes are others than people use."""
-        usual = REFERENCES[self.op.kernel].attributes[0]
+        usual = REFERENCES[self.op.kernel].usual
         return sum(repr(value) != repr(usual[name]) for name, value in self.attributes.items())
 
     def tensors(self) -> Iterator[tuple[str, Shape, bool]]:
@@ -254,7 +254,7 @@ _KINDS: dict[str, tuple[type, str]] = {
 
 def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
     """The first set of the operator's reference, changed as given."""
-    chosen = dict(REFERENCES[op.kernel].attributes[0])
+    chosen = dict(REFERENCES[op.kernel].usual)
     if not isinstance(given, dict):
         raise BadCase(f"{where}: attributes must be an object, but are {given!r}")
     for name, value in given.items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array
 from .case_conditions import of_blocks, of_case, short
+from .condition import Condition
 from .runner import Result
 
 LISTED = 4  # values that a text lists
@@ -21,67 +22,55 @@ OFTEN = (0.3, 0.8)  # of the cases with a value that have failed, for it to be o
 
 @dataclass(frozen=True)
 class Conditions:
-    """By their texts, each once for the same results."""
+    """Each once for the same results."""
 
-    where: dict[str, Array]
-    same: dict[str, list[str]]  # other attributes that set the same results apart
+    where: dict[Condition, Array]
+    same: dict[Condition, list[Condition]]  # of other attributes, on the same results
     function: str  # of the provider
-    attributes: tuple[str, ...]
-    untaken: tuple[str, ...]  # those that it has no parameter for
+    untaken: tuple[str, ...]  # attributes that it has no parameter for
 
-    def also(self, texts: Sequence[str]) -> str:
+    def also(self, chosen: Sequence[Condition]) -> str:
         """What else there is to say of such cases."""
-        lacking = [n for n in self.untaken if any(n in text.split() for text in texts)]
+        lacking = [n for n in self.untaken if any(n in c.attributes for c in chosen)]
         if lacking:
             return f"; {self.function}() has no parameter {' or '.join(lacking)}"
-        same = [f"these are also the cases {t}" for text in texts for t in self.same[text]]
-        same += [t for text in texts for t in self._instead(text, texts)]
+        same = [f"these are also the cases {s.text}" for c in chosen for s in self.same[c]]
+        if len(chosen) == 2:
+            same += [*self._instead(*chosen), *self._instead(*reversed(chosen))]
         return "".join(f"; {text}" for text in dict.fromkeys(same))
 
-    def _instead(self, text: str, texts: Sequence[str]) -> list[str]:
+    def _instead(self, chosen: Condition, beside: Condition) -> list[str]:
         """A condition on another attribute that would name the same cases beside the other."""
-        others = [t for t in texts if t != text]
-        if not others:  # `same` has it
-            return []
-        (other,) = others
-        own, beside = self._attributes(text), self.where[other]
-        named = self.where[text] & beside
-        return [f"{other}, these are also the cases {t}" for t, here in self.where.items()
-                if own and not own & (self._attributes(t) or own)
-                and np.array_equal(here & beside, named)][:1]  # fmt: skip
-
-    def _attributes(self, text: str) -> set[str]:
-        return set(self.attributes) & set(text.split())
+        named = self.where[chosen] & self.where[beside]
+        own = set(chosen.attributes)
+        others = (c for c, here in self.where.items()
+                  if own and c.attributes and not own & set(c.attributes)
+                  and np.array_equal(here & self.where[beside], named))  # fmt: skip
+        found = next(others, None)
+        return [f"{beside.text}, these are also the cases {found.text}"] if found else []
 
 
 def of_results(results: Sequence[Result], failed: Array, blocks: bool) -> Conditions:
     """The simplest first. `failed`: of the results, which are of one operator and provider.
     `blocks`: whether sizes that are no multiple of a block may matter."""
-    first = results[0]
-    where: dict[str, Array] = {}
-    same: dict[str, list[str]] = {}
-    texts: dict[bytes, str] = {}  # by the results
-    for text, here in itertools.chain(_attributes(results, failed), _cases(results, blocks)):
+    where: dict[Condition, Array] = {}
+    same: dict[Condition, list[Condition]] = {}
+    first: dict[bytes, Condition] = {}  # by the results
+    for c, here in itertools.chain(_attributes(results, failed), _cases(results, blocks)):
         if here.all() or not here.any():
             continue
-        known = texts.setdefault(here.tobytes(), text)
-        if known == text:
-            where[text], same[text] = here, []
-        elif (name := _differing(text)) and name != (_differing(known) or name):
-            same[known] = list(dict.fromkeys((*same[known], text)))
-    function = first.provider.rpartition(":")[2]
-    return Conditions(where, same, function, tuple(first.case.attributes), first.untaken)
+        known = first.setdefault(here.tobytes(), c)
+        if known is c:
+            where[c], same[c] = here, []
+        elif c.is_unusual and known.is_unusual and c.attributes != known.attributes:
+            same[known] = list(dict.fromkeys((*same[known], c)))
+    function = results[0].provider.rpartition(":")[2]
+    return Conditions(where, same, function, results[0].untaken)
 
 
-def _differing(text: str) -> str:
-    """The attribute that is not its usual value."""
-    name, found, _ = text.removeprefix("where ").partition(" is not ")
-    return name if found and " or " not in text else ""
-
-
-def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[str, Array]]:
+def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[Condition, Array]]:
     case = results[0].case
-    usual = REFERENCES[case.op.kernel].attributes[0] if case.op.kernel else {}
+    usual = REFERENCES[case.op.kernel].usual if case.op.kernel else {}
     untaken = results[0].untaken  # what a function lacks comes before anything else
     names = sorted(usual, key=lambda name: name not in untaken)
     columns = {name: [_key(r.case.attributes[name]) for r in results] for name in names}
@@ -90,48 +79,49 @@ def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[str,
         for name in names if not isinstance(usual[name], bool)
     }  # fmt: skip
     for name, where in unusual.items():
-        yield f"where {name} is not {short(usual[name])}", where
+        text = f"where {name} is not {short(usual[name])}"
+        yield Condition(text, (name,), is_unusual=True), where
     for name, column in columns.items():
         values = list(dict.fromkeys(column))
         for value in values:
             here = np.array([own == value for own in column])
             is_flag = isinstance(usual[name], bool)
             if is_flag or len(values) > 2:
-                yield f"with {name} = {short(value)}", here
+                yield Condition(f"with {name} = {short(value)}", (name,)), here
             if value == 0 and not is_flag:
-                yield f"where {name} is not 0", ~here
-        for share in OFTEN:
-            rates = {v: failed[[own == v for own in column]].mean() for v in values}
-            bad = [v for v in values if rates[v] >= share]
-            others = [v for v in values if rates[v] < share]
+                yield Condition(f"where {name} is not 0", (name,)), ~here
+        rates = {v: failed[[own == v for own in column]].mean() for v in values}
+        for share in (0, *OFTEN):
+            bad = [v for v in values if rates[v] > share]
+            others = [v for v in values if rates[v] <= share]
             if bad and others and min(len(bad), len(others)) <= LISTED:
-                yield values_text(name, bad, others), np.array([own in bad for own in column])
+                yield of_values(name, bad, others), np.array([own in bad for own in column])
     for one, other in itertools.combinations(unusual, 2):
         texts = (f"{name} is not {short(usual[name])}" for name in (one, other))
-        yield f"where {' or '.join(texts)}", unusual[one] | unusual[other]
+        yield Condition(f"where {' or '.join(texts)}", (one, other)), unusual[one] | unusual[other]
 
 
-def _cases(results: Sequence[Result], blocks: bool) -> Iterator[tuple[str, Array]]:
-    texts = [[*of_case(r.case), *(of_blocks(r.case) if blocks else ())] for r in results]
-    for text in dict.fromkeys(itertools.chain.from_iterable(texts)):
-        yield text, np.array([text in own for own in texts])
+def _cases(results: Sequence[Result], blocks: bool) -> Iterator[tuple[Condition, Array]]:
+    found = [[*of_case(r.case), *(of_blocks(r.case) if blocks else ())] for r in results]
+    for c in dict.fromkeys(itertools.chain.from_iterable(found)):
+        yield c, np.array([c in own for own in found])
 
 
 def _key(value: Any) -> Any:
     return "nan" if value != value else value
 
 
-def values_text(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
+def of_values(name: str, bad: Sequence[Any], others: Sequence[Any]) -> Condition:
     """The values of an attribute: by a bound, by the others, or one by one."""
     if len(bad) == 1 and (len(others) > 1 or isinstance(bad[0], bool)):
-        return f"with {name} = {short(bad[0])}"
+        return Condition(f"with {name} = {short(bad[0])}", (name,))
     if len(others) == 1 and not (len(bad) > 2 and isinstance(others[0], str)):
-        return f"where {name} is not {short(others[0])}"
+        return Condition(f"where {name} is not {short(others[0])}", (name,))
     if within := _range(name, bad, others):
-        return within
+        return Condition(within, (name,))
     if len(others) < len(bad):
-        return f"where {name} is not {_listed(others)}"
-    return f"with {name} = {_listed(bad)}"
+        return Condition(f"where {name} is not {_listed(others)}", (name,), len(others))
+    return Condition(f"with {name} = {_listed(bad)}", (name,), len(bad))
 
 
 def _range(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:

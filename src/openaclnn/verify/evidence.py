@@ -6,7 +6,7 @@ A result that has no elements to look at (it crashed, or has the wrong shape) co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from .severity import CLOSE, SMALL, is_close
 VAGUE = (SIGN, *SMALL)  # which many mistakes make
 # Of a result's wrong elements. One may have a symptom by chance, but nearly all do not.
 NEARLY_ALL, MOST, SEVERAL = 0.9, 0.5, 4
+LARGE = 1 << 16  # elements
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Elements:
     symptoms: dict[str, Array]  # false where not wrong
     telling: dict[str, Array]  # what would not have the symptom by chance
     against: dict[str, Array]  # right ones that contradict it
-    ignored: dict[str, Array]  # what an ignored attribute makes
+    ignored: dict[tuple[str, str], Array]  # what an ignored attribute makes: name and text
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Evidence(Elements):
 
     results: tuple[Result, ...]
     of: Array  # the position of the result of each element
+    only: str  # the output, if it is not the first wrong one of each
 
     def count(self, where: Array, weights: Array | None = None) -> Array:
         """Of the elements of each result."""
@@ -58,16 +60,18 @@ class Evidence(Elements):
         return np.bincount(self.of[where], chosen, minlength=len(self.results))
 
 
-def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
-    """`others` count as right."""
+def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "") -> Evidence:
+    """`others` count as right. `only`: an output that all failed results have wrong; or the first
+    wrong one of each."""
     names = [r.outputs[0] for r in failed if r.outputs]
-    output = max(dict.fromkeys(names), key=names.count, default="")
-    parts = [_of_failed(r) for r in failed]
+    output = only or max(dict.fromkeys(names), key=names.count, default="")
+    parts = _of_failed(failed, only)
+    seen = {text for part in parts for text, where in part.symptoms.items() if where.any()}
     good = []
     for r in others:
         sample = next((s for s in r.samples if s.output.name == output), None)
         if output and sample is not None:
-            good.append((r, _of_sample(sample, np.zeros_like(sample.wrong))))
+            good.append((r, _of_sample(sample, np.zeros_like(sample.wrong), seen)))
         elif r.status == FAILED or (not output and r.size):  # an empty one has nothing wrong
             good.append((r, _whole(wrong=False)))
     parts += [part for _, part in good]
@@ -76,44 +80,58 @@ def evidence(failed: Sequence[Result], others: Sequence[Result]) -> Evidence:
         f.name: _joined([getattr(part, f.name) for part in parts], sizes) for f in fields(Elements)
     }
     results = (*failed, *(r for r, _ in good))
-    return Evidence(**joined, results=results, of=np.repeat(np.arange(len(parts)), sizes))
+    of = np.repeat(np.arange(len(parts)), sizes)
+    return Evidence(**joined, results=results, of=of, only=only)
 
 
 def _joined(own: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """Arrays end to end; of dicts the arrays of each text, false where a part lacks it."""
+    """Arrays end to end; of dicts the arrays of each key, false where a part lacks it."""
     if not isinstance(own[0], dict):
         return np.concatenate(own)
-    found: dict[str, Array] = {}
+    found: dict[Any, Array] = {}
     start = 0
     for named, size in zip(own, sizes, strict=True):
-        for text, where in named.items():
-            every = found.setdefault(text, np.zeros(sum(sizes), bool))
+        for key, where in named.items():
+            every = found.setdefault(key, np.zeros(sum(sizes), bool))
             every[start : start + size] = where
         start += size
     return found
 
 
-def _of_failed(r: Result) -> Elements:
-    if not r.samples or not r.samples[0].wrong_in_all:
-        return _whole(wrong=True)
-    return _of_sample(r.samples[0], r.samples[0].wrong)
+def _of_failed(failed: Sequence[Result], only: str) -> list[Elements]:
+    """Small tensors first: of large ones only the symptoms that a small one has are looked for."""
+    parts: dict[int, Elements] = {}
+    seen: set[str] = set()
+    for r in sorted(failed, key=lambda r: r.size):
+        sample = next((s for s in r.samples if s.output.name == only or not only), None)
+        if sample is not None and sample.wrong_in_all:
+            among = seen if seen and r.size > LARGE else None
+            part = _of_sample(sample, sample.wrong, among, r.outputs)
+            seen |= {text for text, where in part.symptoms.items() if where.any()}
+        else:
+            part = _whole(wrong=True)
+        parts[id(r)] = part
+    return [parts[id(r)] for r in failed]
 
 
 def _whole(*, wrong: bool) -> Elements:
     one, zero = np.ones(1), np.zeros(1)
-    texts: list[dict[str, Array]] = [{} for _ in range(5)]
+    texts: list[dict[Any, Array]] = [{} for _ in range(5)]
     at = zero.astype(int)
     return Elements(one, one == wrong, one, one > 0, zero, zero > 0, at, one * wrong, *texts)
 
 
-def _of_sample(s: Sample, wrong: Array) -> Elements:
+def _of_sample(
+    s: Sample, wrong: Array, among: Collection[str] | None, outputs: Collection[str] = ()
+) -> Elements:
+    """`among`: the symptoms of interest, or None for all. `outputs`: those that are wrong."""
     with np.errstate(all="ignore"):
         direction = np.sign(np.abs(wide(s.output.got)) - np.abs(wide(s.output.expected)))
         known = {t: np.broadcast_to(w, wrong.shape) for t, w in conditions(s.output, s.at)}
         known |= dict(tails(s.at, s.size))
         if s.onset is not None:
             known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
-        shown = _symptoms(s, wrong)
+        shown = _symptoms(s, wrong, among, outputs)
         instead = dict(ignored(s.output)) if wrong.any() else {}
     return Elements(
         s.weight,
@@ -145,17 +163,19 @@ def _shares(wrong: Array, shown: Sequence[Symptom]) -> Array:
     return np.asarray(wrong / np.maximum(counts[kinds], 1) / max(np.count_nonzero(counts), 1))
 
 
-def _symptoms(s: Sample, wrong: Array) -> list[Symptom]:
+def _symptoms(
+    s: Sample, wrong: Array, among: Collection[str] | None, outputs: Collection[str]
+) -> list[Symptom]:
     """Those that say what is wrong first; what they explain counts as nothing else."""
     found: list[Symptom] = []
     zeros = wrong & (wide(s.output.nearest) == 0) if s.output.dtype in DTYPES else wrong
-    for m in (*symptoms(s.output), Symptom(CLOSE, is_close(s.output), wrong)):
+    for m in (*symptoms(s.output, among), Symptom(CLOSE, is_close(s.output), wrong)):
         where = m.where & wrong
         by_chance = (
             where.sum() < NEARLY_ALL * wrong.sum() if m.text not in VAGUE
             else m.text == SIGN and where.sum() < MOST * zeros.sum()  # random ones have both signs
         )  # fmt: skip
-        if by_chance:
+        if by_chance or not set(m.wrong) <= set(outputs):
             where = where & False
         if m.text in SMALL:
             telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= SEVERAL]

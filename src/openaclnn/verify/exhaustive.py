@@ -62,7 +62,7 @@ def targets(cases: Iterable[Case], chosen: bool) -> list[Case]:
     for case in cases:
         if not has_every(case.op, case.dtype) or case.mistake or case.out:
             continue
-        usual = REFERENCES[case.op.kernel].attributes[0]
+        usual = REFERENCES[case.op.kernel].usual
         if chosen or repr(dict(case.attributes)) == repr(dict(usual)):
             found.setdefault((case.op.name, case.dtype, repr(case.attributes)), case)
     if not found:

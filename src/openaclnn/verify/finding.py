@@ -24,6 +24,8 @@ class Finding:
     cause: str = ""  # a sentence without a subject; empty if nothing is known
     such: int = 0  # cases that have what these have in common, where it is one of cases
     is_minor: bool = False  # small errors, or what other causes leave
+    is_small: bool = False  # errors such as rounding makes
+    telling: tuple[Result, ...] = ()  # those with more than small errors, where some have
 
     @property
     def kind(self) -> str:
@@ -34,7 +36,7 @@ class Finding:
     def example(self) -> Result:
         """Of those with an element that is wrong: usual attributes, an element of usual size, a
         small tensor, plain values, the first of equals."""
-        return min(self.results, key=_plain)
+        return min(self.telling or self.results, key=_plain)
 
     @property
     def dtypes(self) -> list[str]:

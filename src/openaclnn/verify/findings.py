@@ -15,8 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..reference.evaluation import Array
-from ..reference.precision import NEAR, NEAR_SUMS, ROUNDING
-from ..rows.dtypes import DTYPES
 from . import conditions
 from .case_conditions import of_mistake
 from .evidence import Evidence, evidence
@@ -26,7 +24,7 @@ from .rules import Search
 from .runner import FAILED, LEFT_OUT, Result
 from .severity import SMALL
 from .steps import Step, steps
-from .wording import BIASED, of_outputs, which, words
+from .wording import of_outputs, which, words
 
 CLEAR = 0.85  # the score of a rule that explains calls whatever became of them
 HALF = 0.5
@@ -44,8 +42,6 @@ def findings(results: Iterable[Result]) -> list[Finding]:
         found = _of_mistakes([r for r in failed if r.case.mistake])
         calls = [r for r in compared if not r.case.mistake]
         found += _of_calls([r for r in calls if r.status == FAILED], calls)
-    if len(found) == 1:  # nothing is farther off than rounding makes it
-        found = [replace(found[0], cause=_as_rounded(found[0].cause))]
     return sorted(found, key=order)
 
 
@@ -90,8 +86,7 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
     e = evidence([replace(r, samples=(), outputs=()) for r in failed], good)
     known = conditions.of_results(e.results, e.wrong, blocks=True)
     # What depends on the dtype has another cause for each kind.
-    cases = {text: where for text, where in known.where.items()
-             if not any(word in DTYPES for word in text.split())}  # fmt: skip
+    cases = {c: where for c, where in known.where.items() if not c.of_dtypes}
     rules = Search(e, e.wrong, np.zeros(e.of.size, bool), cases).rules()
     rule = next((rule for rule in rules if rule.recall == 1), None)
     if rule is None or not rule.cases or rule.score < CLEAR:
@@ -101,28 +96,55 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
 
 
 def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding]:
-    e = evidence(failed, others)
-    chosen = steps(e, blocks=failed[0].kind in ("outside", "damaged"))
-    found = [_of_step(step, e) for step in chosen]
+    e, chosen = _causes(failed, others)
     left = e.wrong.copy()
     for step in chosen:
         left &= ~step.rule.explained
-    unexplained = e.count(left, e.share) > HALF
-    if rest := [r for r, is_left in zip(failed, unexplained, strict=False) if is_left]:
+    is_explained = (e.count(e.wrong) > 0) & (e.count(left, e.share) <= HALF)
+    explained = {id(r) for r, own in zip(e.results, is_explained, strict=True) if own}
+    rest = [r for r in failed if id(r) not in explained]
+    found = [_of_step(step, e, alone=len(chosen) == 1 and not rest) for step in chosen]
+    if rest:
         found.append(Finding(tuple(rest), OTHER if found else "", is_minor=bool(found)))
     return found
 
 
-def _of_step(step: Step, e: Evidence) -> Finding:
+def _causes(failed: Sequence[Result], others: Sequence[Result]) -> tuple[Evidence, Sequence[Step]]:
+    """Of what each result has wrong first; where nothing is found, of one output after the other:
+    one may have a mistake that others hide."""
+    names = list(dict.fromkeys(name for r in failed for name in r.outputs))
+    tried: list[tuple[float, Evidence, Sequence[Step]]] = []
+    for only in ("", *(names if len(names) > 1 else ())):
+        own = [r for r in failed if not only or only in r.outputs]
+        here = {id(r) for r in own}
+        e = evidence(own, [*others, *(r for r in failed if id(r) not in here)], only)
+        found = steps(e, blocks=failed[0].kind in ("outside", "damaged"))
+        said = [s for s in found if s.rule.says_something or not s.done.any()]
+        score = max((s.rule.score for s in said if s.rule.says_something), default=0.0)
+        tried.append((score, e, said))
+        if score >= CLEAR:
+            break
+    best = max(tried, key=lambda one: one[0])
+    return best[1], best[2]
+
+
+def _of_step(step: Step, e: Evidence, alone: bool) -> Finding:
+    """`alone`: nothing else is wrong."""
     rule = step.rule
     own = np.unique(e.of[rule.explained])
     results = tuple(_with_example(e, rule.explained, int(i)) for i in own)
     such = len(np.unique(e.of[rule.meet]))
     bad = len(np.unique(e.of[rule.meet & e.wrong]))
-    text = words(rule, e, step.conditions, bad, such, which(rule, e, step.done))
+    text = words(rule, e, step.conditions, bad, such, which(rule, e, step.done), alone)
     text += of_outputs(results)
     small = rule.symptom in SMALL
-    return Finding(results, text, such if rule.cases else 0, is_minor=small)
+    far = set(e.of[rule.explained & e.is_far].tolist())
+    telling = (
+        () if small else tuple(r for i, r in zip(own.tolist(), results, strict=True) if i in far)
+    )
+    return Finding(
+        results, text, such if rule.cases else 0, is_minor=small, is_small=small, telling=telling
+    )
 
 
 def _with_example(e: Evidence, where: Array, i: int) -> Result:
@@ -130,17 +152,9 @@ def _with_example(e: Evidence, where: Array, i: int) -> Result:
     r = e.results[i]
     at = np.flatnonzero(where & (e.of == i))
     places = e.place[at]
-    if r.element is None or not r.samples[0].wrong_in_all:  # no element fails by itself
+    if e.only or r.element is None or not r.samples[0].wrong_in_all:  # no element fails by itself
         return r
     sample = r.samples[0]
     if sample.position(r.element) in sample.at[places]:
         return r  # the worst of all is one of them
     return r.with_element(sample.element(int(places[np.argmax(e.ulp[at])])))
-
-
-def _as_rounded(cause: str) -> str:
-    if BIASED in cause:
-        return cause
-    for near in (NEAR, NEAR_SUMS):
-        cause = cause.replace(near, near + ROUNDING)
-    return cause

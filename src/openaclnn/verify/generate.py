@@ -51,7 +51,7 @@ def of_one(op: Op, dtype: str, product: Product, seed: int) -> list[Case]:
     made = []
     for i, fields in enumerate(_fields(op, dtype, product)):
         name = f"{op.python}/{dtype}/{i}"
-        chosen: dict[str, Any] = {"attributes": REFERENCES[op.kernel].attributes[0]} | fields
+        chosen: dict[str, Any] = {"attributes": REFERENCES[op.kernel].usual} | fields
         if "shapes" not in chosen:
             shape = chosen.pop("shape")
             chosen["shapes"] = tuple(input_shapes(op, shape, chosen["attributes"]))
@@ -100,8 +100,9 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
     if not op.inplace:
         for layout in EXPANDED:
             yield {"shape": usual, "values": ordinary, "layout": layout}
-        for name in aliases(op, input_shapes(op, usual, REFERENCES[op.kernel].attributes[0])):
-            yield {"shape": usual, "values": ordinary, "alias": name}
+        for attributes in _of_aliases(op):
+            for name in aliases(op, input_shapes(op, usual, attributes)):
+                yield {"shape": usual, "values": ordinary, "attributes": attributes, "alias": name}
         for layout, name in itertools.product(("transposed", "strided"), tensor_names(op)):
             yield {"shape": usual, "values": ordinary, "layout": layout, "of": name}
 
@@ -116,6 +117,12 @@ def _alone(op: Op) -> Iterator[Attributes]:
             shapes = [input_shapes(op, _shapes(op)[0], made) for made in sets]
             good = [m for m, s in zip(sets, shapes, strict=True) if refused(op, s, m) is None]
             yield from good[:1]
+
+
+def _of_aliases(op: Op) -> list[Attributes]:
+    """The usual set, and the one that differs the most from it."""
+    usual, every = REFERENCES[op.kernel].usual, REFERENCES[op.kernel].attributes
+    return [usual, max(every, key=lambda a: sum(a[n] != v for n, v in usual.items()))]
 
 
 def _shapes(op: Op) -> tuple[Shape, tuple[Shape, ...], Shape]:

@@ -21,7 +21,6 @@ from .explanations import known, text
 from .finding import Finding
 from .findings import findings
 from .runner import FAILED, LEFT_OUT, Result, expected_text
-from .severity import SMALL
 
 LISTED = 20  # values of an attribute
 
@@ -219,8 +218,7 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
 def _other_standards(report: Report) -> list[str]:
     """For a kernel that is as exact as FLOAT."""
     every = [f for provider, op in report.failing for f in report.findings(provider, op)]
-    few = any(text in f.cause for f in every for text in SMALL)
-    if not few or report.standard != Standard():
+    if not any(f.is_small for f in every) or report.standard != Standard():
         return []
     where = "docs/tutorials/own_kernel.md#which-standard"
     return ["", f"If the kernel is to compute in FLOAT, take another standard: {where}"]

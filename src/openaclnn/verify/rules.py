@@ -22,13 +22,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.evaluation import Array
+from ..reference.patterns import TAILS
 from ..reference.precision import TELLING
+from .condition import Condition
 from .evidence import VAGUE, Evidence
 
 RECALL = 0.35  # its weight in the mean: other rules may explain what one leaves
 # The price of the first condition; of the second twice as much; of a list of values besides; of a
 # condition beside a symptom that says what the kernel computes, and needs none.
 PRICE, LISTING, UNIVERSAL = 0.03, 0.03, 0.05
+TOLD = 0.5  # the score of such a symptom alone, beside which a rule that says nothing is left out
 # By which a rule must be rarer than chance; of few cases, the share of what separates those that
 # failed from all others.
 BITS, OF_FEW = 10.0, 0.7
@@ -37,9 +40,10 @@ LEAST = 0.7  # the least precision of a symptom that many mistakes have, as few 
 # Conditions on cases alone: one on more than half of them says less, as does one on cases
 # of which few elements are wrong.
 NARROW, VISIBLE = 2.0, 0.2
+USUAL = 0.9  # as many failures elsewhere, of those in such cases, say that they say nothing
 SEEN = 0.1  # of the failed results, which must have a condition or symptom for it to be tried
 BEST = 12  # conditions on cases that are tried with each other
-FEW = 3  # results that may have anything in common by chance
+FEW, CHANCE = 3, 1e-2  # results that may have anything in common by chance, or so probably
 ALONE = 3  # rules of cases alone
 
 
@@ -47,7 +51,7 @@ ALONE = 3  # rules of cases alone
 class Rule:
     """`elements` and `symptom` are empty for any."""
 
-    cases: tuple[str, ...]
+    cases: tuple[Condition, ...]
     elements: str
     symptom: str
     score: float
@@ -57,6 +61,10 @@ class Rule:
     meet: Array  # the elements that meet its conditions
     named: Array  # those of them that other rules do not explain
     explained: Array  # those of them that are wrong as it says
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.cases or self.elements or self.symptom)
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,9 @@ class Search:
     """Rules for the wrong elements that are left. Those that are done, which other rules explain,
     count neither way."""
 
-    def __init__(self, e: Evidence, left: Array, done: Array, cases: Mapping[str, Array]) -> None:
+    def __init__(
+        self, e: Evidence, left: Array, done: Array, cases: Mapping[Condition, Array]
+    ) -> None:
         """`cases`: the conditions on results."""
         self._e, self._left, self._cases = e, left, cases
         self._bad = e.count(left, e.weight)
@@ -82,7 +92,10 @@ class Search:
         self._total = e.count(self._counted, e.weight)
         self._n_failed = max(1, int(np.count_nonzero(self._failed)))
         every = np.ones(e.of.size, bool)
-        seen = {text: where for text, where in e.conditions.items() if self._is_seen(where)}
+        seen = {
+            text: where for text, where in e.conditions.items()
+            if self._is_seen(where) and not (text in TAILS and self._is_all(where))
+        }  # fmt: skip
         shown = {text: where for text, where in e.symptoms.items() if self._is_telling(text)}
         self._conditions = {"": every, **seen}
         self._symptoms = {"": every, **shown}
@@ -92,6 +105,14 @@ class Search:
     def _is_seen(self, where: Array) -> bool:
         results = np.count_nonzero(self._e.count(where & self._left))
         return bool(results >= max(1, SEEN * self._n_failed))
+
+    def _is_all(self, where: Array) -> bool:
+        """Whether elements without it, of results that have such, are as wrong: a small tensor lies
+        past the last full block altogether."""
+        e = self._e
+        some = e.count(self._counted & ~where) > 0
+        inside, outside = (e.count(self._left & w, e.share)[some].sum() for w in (where, ~where))
+        return bool(inside <= outside)
 
     def _is_telling(self, symptom: str) -> bool:
         hit = self._e.symptoms[symptom] & self._left
@@ -140,6 +161,8 @@ class Search:
             lift = np.clip(1 - outside / np.maximum(inside, 1e-9), 0, 1)
             lift *= np.minimum(1, NARROW * (1 - size / every)) * np.minimum(1, inside / VISIBLE)
             p[:, :1] = lift * rate + (1 - lift) * p[:, :1]
+            elsewhere = (self._n_failed - rate * size) / np.maximum(every - size, 1)
+            p[:, :1] *= elsewhere < USUAL * rate
         explained = of_cases @ self._recall
         r = explained / self._n_failed
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
@@ -159,46 +182,60 @@ class Search:
         cases, and of cases alone; one for each pair."""
         everywhere = np.ones((1, len(self._e.results)))
         found = self._best([()], everywhere, self._scores(everywhere, 0, np.zeros(1)))
-        texts = list(self._cases)
-        if texts:
-            rows = np.array([self._cases[text] for text in texts], float)
-            long = LISTING * np.array([text.count(", ") for text in texts])
+        every = list(self._cases)
+        if every:
+            rows = np.array([self._cases[c] for c in every], float)
+            long = LISTING * np.array([max(0, c.values - 2) for c in every])
             scores = self._scores(rows, 1, long)
-            found += self._best([(text,) for text in texts], rows, scores)
+            found += self._best([(c,) for c in every], rows, scores)
             for i in np.argsort(-scores.score[:, 0], kind="stable")[:ALONE]:
-                found.append(self._rule((texts[i],), rows[i], 0, scores, i))
+                found.append(self._rule((every[i],), rows[i], 0, scores, i))
             best = np.argsort(-scores.score.max(axis=1), kind="stable")[:BEST]
             chosen = [
-                (i, j, rows[i] * rows[j]) for i in best for j in range(len(texts))
+                (i, j, rows[i] * rows[j]) for i in best for j in range(len(every))
                 if 0 < np.dot(rows[i], rows[j]) < min(rows[i].sum(), rows[j].sum())
             ]  # fmt: skip
             if chosen:
                 both = np.array([product for *_, product in chosen])
-                named = [(texts[i], texts[j]) for i, j, _ in chosen]
+                named = [(every[i], every[j]) for i, j, _ in chosen]
                 longer = np.array([long[i] + long[j] for i, j, _ in chosen])
                 found += self._best(named, both, self._scores(both, 2, longer))
         found.sort(key=lambda rule: -rule.score)
-        distinct: dict[tuple[str, ...], Rule] = {}
+        if any(rule.score >= TOLD and self._is_told(rule) for rule in found):
+            found = [rule for rule in found if rule.says_something]
+        distinct: dict[tuple[object, ...], Rule] = {}
         for rule in found:
             pair = (rule.elements, rule.symptom)
             distinct.setdefault(pair if any(pair) else rule.cases, rule)
         return [rule for rule in distinct.values() if rule.score > 0]
 
+    def _is_told(self, rule: Rule) -> bool:
+        return rule.symptom in self._e.against and not rule.cases and not rule.elements
+
     def only_rule(self) -> Rule | None:
-        """Of few results: the condition that separates them from all others, if there is one."""
-        if self._n_failed >= FEW:
-            return None
+        """The condition without which no result has failed, if that is not chance: of few results
+        the only one that separates them from all others."""
         present = self._total > 0
-        found = [text for text, where in self._cases.items()
-                 if np.array_equal(where & present, self._failed)]  # fmt: skip
-        if len(found) != 1:
+        sizes = {c: int(np.count_nonzero(where & present)) for c, where in self._cases.items()
+                 if where[self._failed].all()}  # fmt: skip
+        least = min(sizes.values(), default=0)
+        found = [c for c, size in sizes.items() if size == least]
+        share = least / np.count_nonzero(present)
+        if self._n_failed < FEW:
+            is_chance = least > self._n_failed or len(found) > 1
+        else:
+            is_chance = bool(share**self._n_failed > CHANCE)
+        if not found or is_chance:
             return None
         of_cases = self._cases[found[0]]
         meet = of_cases[self._e.of]
         named = meet & self._counted
-        return Rule((found[0],), "", "", 1.0, 1.0, 1.0, of_cases, meet, named, named & self._left)
+        rate = self._n_failed / least
+        return Rule((found[0],), "", "", rate, rate, 1.0, of_cases, meet, named, named & self._left)
 
-    def _best(self, cases: Sequence[tuple[str, ...]], rows: Array, scores: Scores) -> list[Rule]:
+    def _best(
+        self, cases: Sequence[tuple[Condition, ...]], rows: Array, scores: Scores
+    ) -> list[Rule]:
         found = []
         for symptom in self._symptoms:
             columns = [k for k, (_, own) in enumerate(self._pairs) if own == symptom]
@@ -207,7 +244,9 @@ class Search:
             found.append(self._rule(cases[int(i)], rows[i], columns[int(k)], scores, int(i)))
         return found
 
-    def _rule(self, cases: tuple[str, ...], row: Array, k: int, scores: Scores, i: int) -> Rule:
+    def _rule(
+        self, cases: tuple[Condition, ...], row: Array, k: int, scores: Scores, i: int
+    ) -> Rule:
         text, symptom = self._pairs[k]
         of_cases = row > 0
         meet = of_cases[self._e.of] & self._conditions[text]

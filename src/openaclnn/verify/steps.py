@@ -22,6 +22,7 @@ BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 FEW, FRACTION = 3, 0.05  # results that may be the rest of others
 GOOD = 0.9  # the precision that is as good as any, of a set of rules
+SAID = 1.5  # times as much is worth what the kernel computes
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,7 @@ def _steps(e: Evidence, left: Array, done: Array, blocks: bool, breadth: int) ->
     mostly = np.count_nonzero(failed) > np.count_nonzero(e.count(e.wrong)) / 2
     least = LAST if mostly else LEAST
     rules = [r for r in search.rules() if r.score >= least and _is_more(r, e, done)]
-    says_nothing = not rules or not (rules[0].cases or rules[0].elements or rules[0].symptom)
-    if says_nothing and not done.any() and (only := search.only_rule()):
+    if not (rules and rules[0].says_something) and not done.any() and (only := search.only_rule()):
         rules = [only]
     if rules and rules[0].precision >= CLEAR:
         breadth = 1
@@ -76,5 +76,6 @@ def _value(way: Sequence[Step], failed: int, e: Evidence) -> float:
         rule = step.rule
         explained = float(e.share[rule.explained].sum()) / failed
         conditions = len(rule.cases) + bool(rule.elements)
+        explained *= SAID if rule.symptom in e.against and not conditions else 1
         total += explained * min(1, rule.precision / GOOD) - PRICE * conditions
     return total

@@ -35,7 +35,7 @@ class CompiledProvider(TorchProvider):
     def missing(self, case: Case) -> str:
         if why := super().missing(case):
             return why
-        if repr(dict(case.attributes)) != repr(dict(REFERENCES[case.op.kernel].attributes[0])):
+        if repr(dict(case.attributes)) != repr(dict(REFERENCES[case.op.kernel].usual)):
             return "torch:compiled has the first attribute set of an operator only"
         return ""
 

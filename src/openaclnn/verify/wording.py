@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..reference.evaluation import Array
-from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAIL
-from ..reference.precision import DIRECTIONS, TELLING
+from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAILS
+from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, ROUNDING, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
 from .evidence import Evidence
@@ -27,15 +27,22 @@ RARE = 0.7
 
 
 def words(
-    rule: Rule, e: Evidence, known: Conditions, failed: int, such: int, elements: str = EVERY_WRONG
+    rule: Rule,
+    e: Evidence,
+    known: Conditions,
+    failed: int,
+    such: int,
+    elements: str = EVERY_WRONG,
+    alone: bool = False,
 ) -> str:
     """`such`: cases that meet the rule's conditions, of which so many have failed. `elements`:
-    those that it explains, as `which` says."""
-    said = _of_elements(rule, e, elements)
+    those that it explains, as `which` says. `alone`: nothing else is wrong."""
+    said = _of_elements(rule, e, elements, alone)
     parts = [said] if said else []
     counts = f" ({failed:,} of {such:,} such cases)" if failed < such else ""
     if rule.cases:
-        first, *second = sorted(rule.cases, key=lambda text: not text.startswith("with "))
+        texts = [c.text for c in rule.cases]
+        first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
         parts.append(f"{both}{counts}{known.also(rule.cases)}{_as_if(rule, e)}")
     elif not said:
@@ -55,10 +62,12 @@ def which(rule: Rule, e: Evidence, done: Array) -> str:
     return EVERY_OTHER if (wrong & done).any() else EVERY_WRONG
 
 
-def _of_elements(rule: Rule, e: Evidence, elements: str) -> str:
+def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
     if not rule.symptom and not rule.elements:
         return ""
-    symptom = (rule.symptom or _symptom(rule, e)) + _direction(rule, e)
+    symptom = rule.symptom or _symptom(rule, e)
+    rounding = ROUNDING if alone and symptom in (NEAR, NEAR_SUMS) else ""
+    symptom += _direction(rule, e) or rounding
     text = "; ".join(filter(None, (symptom, rule.elements or _in_common(rule, e))))
     whole = not symptom and e.wrong[rule.meet].all()
     return f"{elements}{IN_COMMON}{text}" + (f"; {ALL_SUCH}" if whole else "")
@@ -69,15 +78,12 @@ def _as_if(rule: Rule, e: Evidence) -> str:
     if rule.symptom:
         return ""
     own = np.isin(e.of, e.of[rule.explained])
-    found = [text for text, where in e.ignored.items()
-             if any(_of_attribute(case, text.split()[0], rule.elements) for case in rule.cases)
-             and where[rule.named & own].all()]  # fmt: skip
+    cases = [c for c in rule.cases if c.is_unusual or not rule.elements]
+    named = {name for c in cases for name in c.attributes}
+    found = [text for (name, text), where in e.ignored.items()
+             if name in named and where[rule.named & own].all()]  # fmt: skip
     telling = e.is_far[rule.explained].mean() >= TELLING
     return f", as if {found[0]}" if found and telling else ""
-
-
-def _of_attribute(case: str, name: str, elements: str) -> bool:
-    return case.startswith(f"where {name} is not ") if elements else name in case.split()
 
 
 def _symptom(rule: Rule, e: Evidence) -> str:
@@ -93,7 +99,7 @@ def _in_common(rule: Rule, e: Evidence) -> str:
     """What such elements have, and most others lack; the rarest."""
     every = e.weight.sum()
     shares = {t: e.weight[w].sum() / every for t, w in e.conditions.items()
-              if not t.startswith(TAIL) and w[rule.explained].all()}  # fmt: skip
+              if t not in TAILS and w[rule.explained].all()}  # fmt: skip
     found = min(shares, key=lambda t: shares[t], default="")
     return found if found and shares[found] <= RARE else ""
 

@@ -10,6 +10,7 @@ over the same memory if the file imports torch or triton, JAX arrays if it impor
 from __future__ import annotations
 
 import ctypes
+import difflib
 import importlib
 import importlib.util
 import inspect
@@ -20,6 +21,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +82,16 @@ def view_of(p: dict[str, Any], address: int) -> Any:
     return np.lib.stride_tricks.as_strided(whole[p["offset"] :], p["shape"], steps)
 
 
+def _instead(module: ModuleType, name: str) -> str:
+    """The function that was probably meant, or all that a user would name."""
+    own = [n for n, f in vars(module).items()
+           if inspect.isfunction(f) and f.__module__ == module.__name__]  # fmt: skip
+    if meant := difflib.get_close_matches(name, own, 1):
+        return f"; did you mean {meant[0]}?"
+    public = [n for n in own if not n.startswith("_")] or own
+    return f"; there is {', '.join(public) or 'none'}"
+
+
 class Function:
     """The function under test, and the kind of arrays that it takes."""
 
@@ -92,8 +104,7 @@ class Function:
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
         if not callable(call := getattr(module, name, None)):
-            own = [n for n, f in vars(module).items() if inspect.isfunction(f)]
-            raise LookupError(f"no function {name}; there is {', '.join(own) or 'none'}")
+            raise LookupError(f"no function {name}{_instead(module, name)}")
         self.call = call
         libraries = {"torch": "torch", "triton": "torch", "jax": "jax"}
         known = [kind for name, kind in libraries.items() if name in sys.modules]

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What group norm kernels compute that are wrong in one way, by what follows "as if": plain
+formulas, in the names of the rows, to tell mistakes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .groups import EPS, Array, by_channel, by_group, grouped, logistic
+
+Outputs = tuple[Array, ...]
+Formula = Callable[..., Outputs]
+Taken = Callable[[Array, Array, int], Array]  # gamma or beta beside x
+
+
+def _of_channel(v: Array, x: Array, groups: int) -> Array:
+    return by_channel(v, x)
+
+
+def _of_position(v: Array, x: Array, groups: int) -> Array:
+    return np.resize(v, x.shape)
+
+
+def _of_group(v: Array, x: Array, groups: int) -> Array:
+    return by_channel(np.repeat(v[:groups], v.size // groups), x)
+
+
+def _of_channel_in_group(v: Array, x: Array, groups: int) -> Array:
+    return by_channel(np.resize(v[: v.size // groups], v.shape), x)
+
+
+def _forward(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    *,
+    rstd_of: Callable[[Array, float, int], Array] = lambda var, eps, n: 1 / np.sqrt(var + eps),
+    gamma_of: Taken = _of_channel,
+    beta_of: Taken = _of_channel,
+    mean_of: int | None = None,
+    swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
+    **a: Any,
+) -> Outputs:
+    """`mean_of`: another number of groups; 0 for no mean."""
+    groups = a["num_groups"]
+    parts = grouped(x, groups)
+    mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
+    centre = mean
+    if mean_of is not None:
+        centre = np.zeros_like(mean)
+        if mean_of:
+            mean = centre = np.repeat(grouped(x, mean_of).mean(axis=2), groups // mean_of, axis=1)
+    h = (x - by_group(centre, groups, x)) * by_group(rstd, groups, x)
+    v = h * gamma_of(gamma, x, groups) + beta_of(beta, x, groups)
+    return (swish(v, a["swish_scale"]) if a["activate_swish"] else v), mean, rstd
+
+
+def _with_other_groups(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
+    y, mean, rstd = _forward(x, gamma, beta, **{**a, "num_groups": gamma.size // a["num_groups"]})
+    shape = (x.shape[0], a["num_groups"])
+    return y, np.resize(mean, shape), np.resize(rstd, shape)
+
+
+def _backward(
+    dy: Array,
+    mean: Array,
+    rstd: Array,
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    *,
+    lacks: str = "",
+    samples: slice = slice(None),
+    of_samples: Callable[..., Array] = np.sum,
+    gamma_of: Taken = _of_channel,
+    beta_of: Taken = _of_channel,
+    rstd_of: Callable[[Array], Array] = lambda rstd: rstd,
+    **a: Any,
+) -> Outputs:
+    """`lacks`: a term or a factor."""
+    groups = a["num_groups"]
+    r = by_group(rstd_of(rstd), groups, x)
+    h = (x - by_group(mean, groups, x)) * r
+    weight = gamma_of(gamma, x, groups)
+    t = a["swish_scale"] * (h * weight + beta_of(beta, x, groups))
+    slope = 1.0 if lacks == "slope" else logistic(t)
+    if lacks not in ("slope", "slope of the logistic"):
+        slope = slope * (1 + t * logistic(-t))
+    u = dy * slope
+    g = u if lacks == "gamma" else u * weight
+
+    def average(terms: Array) -> Array:
+        return by_group(grouped(terms, groups).mean(axis=2), groups, x)
+
+    first = 0 if lacks == "average(g)" else average(g)
+    second = 0 if lacks == "h * average(g * h)" else average(g * h)
+    dx = (g - first - h * second) * (1 if lacks == "rstd" else r)
+    others = (0, *range(2, x.ndim))
+    dgamma = u * {"h": x, "all of h": np.ones_like(x)}.get(lacks, h)
+    return dx, of_samples(dgamma[samples], axis=others), of_samples(u[samples], axis=others)
+
+
+def _misplaced(formula: Formula) -> dict[str, Formula]:
+    """With gamma, beta or both taken elsewhere."""
+    places = {
+        "at i % C": _of_position,
+        "by group": _of_group,
+        "at the channel in its group": _of_channel_in_group,
+    }
+    found: dict[str, Formula] = {}
+    for text, place in places.items():
+        for names in (("gamma",), ("beta",), ("gamma", "beta")):
+            taken = {f"{name}_of": place for name in names}
+            found[f"{' and '.join(names)} were taken {text}"] = partial(formula, **taken)
+    return found
+
+
+FORWARD: Mapping[str, Formula] = {
+    "eps were added to the root": partial(
+        _forward, rstd_of=lambda var, eps, n: 1 / (np.sqrt(var) + eps)
+    ),
+    "the variance were divided by n - 1": partial(
+        _forward, rstd_of=lambda var, eps, n: 1 / np.sqrt(var * (n / max(1, n - 1)) + eps)
+    ),
+    "rstd were the standard deviation": partial(
+        _forward, rstd_of=lambda var, eps, n: np.sqrt(var + eps)
+    ),
+    "rstd were the variance": partial(_forward, rstd_of=lambda var, eps, n: var + eps),
+    "rstd were 1 / variance": partial(_forward, rstd_of=lambda var, eps, n: 1 / (var + eps)),
+    "the mean were not subtracted": partial(_forward, mean_of=0),
+    "the mean were that of the sample": partial(_forward, mean_of=1),
+    "num_groups were C / num_groups": _with_other_groups,
+    "Swish were the logistic function alone": partial(
+        _forward, swish=lambda v, scale: logistic(scale * v)
+    ),
+    **_misplaced(_forward),
+}
+# dx = rstd * (g - average(g) - h * average(g * h)), g = gamma * u, dgamma = sum(u * h)
+BACKWARD: Mapping[str, Formula] = {
+    "swish'(v) were 1": partial(_backward, lacks="slope"),
+    "swish'(v) were the logistic function": partial(_backward, lacks="slope of the logistic"),
+    "gamma were left out of dx": partial(_backward, lacks="gamma"),
+    "average(g) were left out of dx": partial(_backward, lacks="average(g)"),
+    "h * average(g * h) were left out of dx": partial(_backward, lacks="h * average(g * h)"),
+    "rstd were left out of dx": partial(_backward, lacks="rstd"),
+    "rstd were the variance": partial(_backward, rstd_of=lambda rstd: 1 / np.sqrt(rstd + EPS)),
+    "rstd were the standard deviation": partial(_backward, rstd_of=lambda rstd: 1 / rstd),
+    "dgamma were sum(u * x)": partial(_backward, lacks="h"),
+    "dgamma were sum(u)": partial(_backward, lacks="all of h"),
+    "sums were averages": partial(_backward, of_samples=np.mean),
+    "sums were over the first sample": partial(_backward, samples=slice(1)),
+    "sums were over the last sample": partial(_backward, samples=slice(-1, None)),
+    **_misplaced(_backward),
+}
