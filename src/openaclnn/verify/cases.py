@@ -62,6 +62,12 @@ class Case:
     def dtypes(self) -> set[str]:
         return {*self.input_dtypes, *self.output_dtypes}
 
+    @property
+    def asked(self) -> list[bool]:
+        """Whether each output is: some are only with a flag."""
+        flags = {p.name: self.attributes.get(p.python_name) for p in self.op.attributes}
+        return [p.condition is None or bool(flags[p.condition]) for p in self.op.outputs]
+
     def unusual(self) -> int:
         """How many attributes are others than people use."""
         usual = REFERENCES[self.op.kernel].usual

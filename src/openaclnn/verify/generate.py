@@ -85,6 +85,11 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
         for pair in BROADCASTS:
             for ordered in (pair, pair[::-1]):
                 yield {"shapes": ordered, "values": ordinary, "layout": next(layouts)}
+    usual_set = REFERENCES[op.kernel].usual
+    for p in op.attributes:
+        if any(output.condition == p.name for output in op.outputs):
+            fields = {"shape": usual, "values": ordinary}
+            yield fields | {"attributes": {**usual_set, p.python_name: False}}
     if op.output == "castable" and not op.inplace:
         for other in FLOATS:
             accepted = product.bfloat16 or other != "BFLOAT16"

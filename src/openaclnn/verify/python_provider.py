@@ -169,9 +169,9 @@ class PythonProvider:
         parameters = [p_data | {"name": p.name} for p, p_data in named]
         names = {p.name: p.python_name for p in case.op.attributes}
         for p in parameters:
-            if p["kind"] == "tensor":
+            if p["kind"] == "tensor" and not p["null"]:
                 p["dtype"] = request.views[p["name"]].dtype.name
-            else:
+            elif p["kind"] != "tensor":
                 p["value"] = attributes[names[p["name"]]]
         request.message |= {
             "parameters": parameters,

@@ -123,13 +123,14 @@ class Request(Packed):
         made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
         outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
         first = next(p for p in case.op.tensors)
+        asked = dict(zip(outputs, case.asked, strict=True))
         parameters: list[dict[str, Any]] = []
         for p in case.op.parameters:
             if p.role == "attribute":
                 value = _plain(case.attributes[p.python_name])
                 value = float(value) if p.kind == "scalar" else value
                 parameters.append({"kind": p.kind, "value": value})
-            elif case.mistake == "null input" and p is first:
+            elif (case.mistake == "null input" and p is first) or not asked.get(p.name, True):
                 parameters.append({"kind": p.kind, "null": True})
             elif p.name in given:
                 move = CASE_LAYOUTS[case.layout_of(p.python_name)]

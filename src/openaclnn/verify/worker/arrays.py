@@ -159,7 +159,9 @@ def call(function: Function, message: dict[str, Any], memories: list[Memory]) ->
     views: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for p in message["parameters"]:
-        if p["kind"] == "tensor":
+        if p.get("null"):
+            values[p["name"]] = None
+        elif p["kind"] == "tensor":
             views[p["name"]] = view_of(p, memories[p["memory"]].address)
             values[p["name"]] = function.given(views[p["name"]])
         else:
@@ -184,7 +186,7 @@ def call(function: Function, message: dict[str, Any], memories: list[Memory]) ->
         text = f"the function must return {arrays} ({', '.join(due)}), but returned "
         raise Wrong("wrong", text + f"{len(found)}")
     for name, y in zip(due, found, strict=True):
-        if y is None and name in message["optional"]:
+        if name not in views or (y is None and name in message["optional"]):
             continue
         here, out = function.taken(y), views[name]
         if here.shape != out.shape:
