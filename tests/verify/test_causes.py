@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from tests.verify.verify_page_support import Mine, good
 
-from openaclnn.reference.evaluation import REFERENCES, evaluate, rounded
-from openaclnn.reference.mistakes_group_norm import BACKWARD, FORWARD
+from openaclnn.reference.evaluation import (
+    REFERENCES,
+    absolute_terms,
+    evaluate,
+    rounded,
+    sample,
+)
 from openaclnn.reference.standards import Standard
 from openaclnn.rows.catalogue import find_operator
 from openaclnn.rows.table import PRODUCTS
+from openaclnn.verify.finding import Rank
 from openaclnn.verify.findings import findings
 from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
@@ -72,15 +79,30 @@ def test_right_results_have_none():
 
 
 @pytest.mark.parametrize(
-    ("op", "text"),
-    [("group_norm_swish", text) for text in FORWARD]
-    + [("group_norm_swish_grad", text) for text in BACKWARD],
+    ("op", "text"), [(op, text) for op, r in REFERENCES.items() for text in r.mistakes]
 )
-def test_mistakes_of_group_norms(op, text):
+def test_mistakes_that_the_references_know(op, text):
+    """Whatever the dtype."""
     spoil = of_formula(REFERENCES[op].mistakes[text])
-    first, *others = found(op, spoil, every=11)
-    assert f"as if {text}" in first.cause
-    assert len(others) <= 1
+    for dtype in ("FLOAT", "FLOAT16"):
+        first, *others = found(op, spoil, dtype, every=11)
+        assert f"as if {text}" in first.cause
+        assert all(x.rank == Rank.REST and len(x.results) <= 2 for x in others)
+
+
+@pytest.mark.parametrize("op", [op for op, r in REFERENCES.items() if r.mistakes])
+def test_without_a_mistake_their_formulas_are_right(op):
+    """Or they would be wrong in two ways."""
+    (plain,) = {m.func for m in REFERENCES[op].mistakes.values() if isinstance(m, partial)}
+    row = find_operator(op)
+    for attributes in REFERENCES[op].attributes:
+        inputs = sample(row, REFERENCES[op].example, "FLOAT", 1, attributes)
+        made = evaluate(row, inputs, attributes, formula=plain)
+        due = zip(
+            evaluate(row, inputs, attributes), absolute_terms(row, inputs, attributes), strict=True
+        )
+        for y, (exact, terms) in zip(made, due, strict=True):
+            assert np.all(np.abs(y - exact) <= 1e-9 * terms)
 
 
 @pytest.mark.parametrize(

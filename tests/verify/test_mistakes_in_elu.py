@@ -35,7 +35,8 @@ MISTAKES = {
     "a bound below": ({"before": "w = np.where(w < -4, F(-4), w)"}, "x is below -4"),
     "NaN is 0": ({"before": "w = np.where(np.isnan(w), F(0), w)"}, "x is NaN"),
     "no infinities": ({"before": "w = np.clip(w, F(-88), F(88))"}, "x is (infinite|above 88)"),
-    "the order of the memory": ({"x": 'x.ravel(order="K").reshape(x.shape)'}, "permuted"),
+    "the order of the memory": ({"x": 'x.ravel(order="K").reshape(x.shape)'},
+                                "permuted|not contiguous"),
     "the first element": ({"after": "y.reshape(-1)[:1] = 3"}, "it is the first element"),
     "no -0": ({"before": "w = w + F(0)"}, "a zero of the wrong sign; "),
 }  # fmt: skip

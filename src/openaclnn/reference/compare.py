@@ -150,14 +150,15 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
     return found
 
 
-def compared(output: Output, found: Verdict, worst: int) -> Compared:
+def compared(output: Output, found: Verdict, worst: int, failing: Sequence[str] = ()) -> Compared:
+    """`failing`: the outputs that are wrong."""
     return Compared(
         output,
         found,
         histogram(output.ulp),
         {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
         worst_elements(output, found, worst),
-        common(output, found.wrong),
+        common(output, found.wrong, failing),
     )
 
 

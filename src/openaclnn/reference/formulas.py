@@ -55,7 +55,8 @@ class Reference:
     together: Mapping[str, Together] = field(default_factory=dict)
     # The inputs that others determine, by Python name, from all inputs by name and the attributes.
     implied: Callable[[Mapping[str, Array], Attributes], Mapping[str, Array]] | None = None
-    # What a plot over one input gives to the others, by Python name; 1 to those not named.
+    # What a plot over one input gives to the others, by Python name; 1 to those not named. Verify
+    # tries these values for inputs of sums that a kernel may ignore.
     neutral: Mapping[str, float] = field(default_factory=dict)
     # The attribute that multiplies an input before anything else, by Python names: a kernel may
     # clamp the product.
@@ -85,11 +86,6 @@ def leaky_relu_backward(
 
 def elu(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
     return np.where(x > 0, scale * x, scale * alpha * _exponential(np.expm1, x, input_scale))
-
-
-def _elu_without_expm1(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
-    power = _exponential(np.exp, x, input_scale)
-    return np.where(x > 0, scale * x, scale * alpha * (power - 1))
 
 
 # The product of attributes is made first: float64 holds it.
@@ -244,7 +240,6 @@ REFERENCES: dict[str, Reference] = {
         formula=elu,
         domain=(ordinary,),
         rates={"x": "input_scale"},
-        mistakes={"expm1(t) were exp(t) - 1": _elu_without_expm1},
         special=_elu_special,
         hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,

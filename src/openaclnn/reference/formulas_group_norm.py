@@ -175,7 +175,7 @@ REFERENCES: dict[str, Reference] = {
         large=(2, 128, 64, 64),
         domain=(normal(0.5, 2), normal(1, 0.3), normal(0, 0.5)),
         attributes=(
-            *({**g, "eps": 1e-5, "activate_swish": True} for g in _GROUPS),
+            *({**g, "eps": EPS, "activate_swish": True} for g in _GROUPS),
             {**_GROUPS[1], "eps": 0.5, "activate_swish": False},
         ),
         ulp={},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel computes that mistakes its arguments: the formula with others, for comparison."""
+"""What wrong kernels compute, for comparison: other arguments, other outputs, other formulas."""
 
 from __future__ import annotations
 
@@ -34,20 +34,26 @@ class Hypothesis:
     inputs: Sequence[Array]
     attributes: Mapping[str, Any]
     rounding: bool = True  # of scalars to FLOAT
-    zeros_tell: bool = False  # also a zero or an infinity is hardly made by another mistake
-    formula: Callable[..., Any] | None = None  # another one
-    wrong: tuple[str, ...] = ()  # outputs that are not right if this is so
+    zeros_tell: bool = False  # zeros and infinities count as evidence, too
+    formula: Callable[..., Any] | None = None  # instead of the reference's
+    wrong: tuple[str, ...] = ()  # outputs that this mistake must change
 
-    def error(self, output: Output) -> Array:
-        """How far results are from those it makes: in ULP, of sums as a share of the bound."""
+    def results(self, output: Output) -> Array:
+        """What it makes of the elements of an output."""
         op = output.op
         made = evaluate(op, self.inputs, self.attributes, self.rounding, self.formula)
         due = made[[p.result_name for p in op.outputs].index(output.name)]
         if output.terms is None:
-            return np.asarray(ulp_error(output.got, due, output.unit))
+            return due
         if due.shape != (output.part.shape if output.part else output.got.shape):
-            return np.full(output.got.shape, np.inf)  # mean of another number of groups
-        due = due.reshape(-1)[output.part.at] if output.part else due
+            return np.full(output.got.shape, np.nan)  # mean of another number of groups
+        return due.reshape(-1)[output.part.at] if output.part else due
+
+    def error(self, output: Output, due: Array) -> Array:
+        """How far an output is from these results: in ULP, of sums as a share of the bound."""
+        op = output.op
+        if output.terms is None:
+            return np.asarray(ulp_error(output.got, due, output.unit))
         with np.errstate(invalid="ignore"):
             terms = np.fmax(output.terms, np.abs(due))
         return scaled_errors(op, output.got, due, terms)
@@ -56,6 +62,11 @@ class Hypothesis:
         """The error up to which a result is one of these: scalars that are not rounded make a
         difference in the last digits."""
         return few if self.rounding or output.promised is None else output.promised
+
+
+def right(output: Output) -> Array:
+    """The results of the formula, also where a peer's are expected."""
+    return Hypothesis("", output.inputs, output.attributes).results(output)
 
 
 def hypotheses(output: Output) -> Iterator[Hypothesis]:
@@ -135,9 +146,9 @@ def _were(name: str, value: Any) -> str:
 
 def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """An attribute with another than its usual value: with one that cases have, or 0."""
-    usual, *others = REFERENCES[op.kernel].attributes
+    usual = REFERENCES[op.kernel].usual
     for name, value in given.items():
-        known = [a[name] for a in others if _is_number(a[name])]
+        known = [a[name] for a in REFERENCES[op.kernel].attributes if _is_number(a[name])]
         known += [0.0] if isinstance(value, float) else []
         for v in dict.fromkeys(known):
             if v not in (value, usual[name]) and v == v:

@@ -31,7 +31,7 @@ from .evaluation import (
     ulp_error,
 )
 
-KEPT = 1 << 22  # elements of inputs
+KEPT = 1 << 22  # inputs of sums of up to so many elements are kept with a part
 NARROWER = {"DOUBLE": ("FLOAT", "FLOAT16", "BFLOAT16"), "FLOAT": ("FLOAT16", "BFLOAT16")}
 
 

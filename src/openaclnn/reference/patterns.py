@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
@@ -17,6 +18,7 @@ from .precision import TELLING, symptoms
 EVERY_WRONG, IN_COMMON = "every wrong element has", " this in common: "
 ALL_SUCH = "all such elements are wrong"
 SOME = 1024  # elements that are looked at before all are
+FEW_INPUTS = 1 << 18  # elements of inputs of a sum
 SEVERAL = 4  # wrong elements for which other arguments may be the cause
 NEAR = 0.125
 NEAR_ZERO = f"is between -{NEAR} and {NEAR}"
@@ -27,9 +29,10 @@ BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 8
 CHANCE = 1e-2  # that all wrong elements would have a pattern if they were spread evenly
 
 
-def common(output: Output, wrong: Array) -> str:
+def common(output: Output, wrong: Array, failing: Collection[str] = ()) -> str:
     """What all wrong elements of one result have in common, by more than chance; or "". The
-    conditions are computed one at a time: outputs may be large."""
+    conditions are computed one at a time: outputs may be large. `failing`: outputs that are
+    wrong."""
     at = np.flatnonzero(wrong)
     if not at.size:
         return ""
@@ -46,29 +49,37 @@ def common(output: Output, wrong: Array) -> str:
                     more = f"; {ALL_SUCH}" if matching == at.size else ""
                     found.append((matching, text, more))
         if not any(matching == at.size for matching, _, _ in found):
-            found += [(at.size, text, "") for text in _symptoms(output, at, wrong)]
+            if output.terms is not None and sum(x.size for x in output.inputs) > FEW_INPUTS:
+                output = replace(output, inputs=())  # hypotheses would take minutes
+            found += [(at.size, text, "") for text in _symptoms(output, at, wrong, failing)]
     if not found:
         return ""
     _, text, more = min(found, key=lambda entry: entry[0])
     return f"{EVERY_WRONG}{IN_COMMON}{text}{more}"
 
 
-def _symptoms(output: Output, at: Array, wrong: Array) -> list[str]:
+def _symptoms(output: Output, at: Array, wrong: Array, failing: Collection[str]) -> list[str]:
     """Those that all wrong elements have, and that no right one contradicts, of some."""
-    some = _of_all(output.take(at[:SOME]))
+    some = _of_all(output.take(at[:SOME]), failing)
     if not some:
         return []
     right = output.take(np.flatnonzero(~wrong)[:SOME])
     denied = {s.text for s in symptoms(right, some) if s.against is not None and s.against.any()}
-    left = some - denied
-    return sorted(left if at.size <= SOME or not left else left & _of_all(output.take(at), left))
+    left = [text for text in some if text not in denied]
+    if at.size <= SOME or not left:
+        return left
+    every = _of_all(output.take(at), failing, left)
+    return [text for text in left if text in every]
 
 
-def _of_all(output: Output, among: Collection[str] | None = None) -> set[str]:
+def _of_all(
+    output: Output, failing: Collection[str], among: Collection[str] | None = None
+) -> list[str]:
     size = output.got.size
-    return {s.text for s in symptoms(output, among)
+    return [s.text for s in symptoms(output, among)
             if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size
-            and (size >= SEVERAL or not s.is_hypothesis)}  # fmt: skip
+            and (size >= SEVERAL or not s.is_hypothesis)
+            and set(s.wrong) <= set(failing)]  # fmt: skip
 
 
 def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..rows.dtypes import DTYPES
 from .evaluation import Array
-from .hypotheses import Hypothesis, hypotheses, with_usual
+from .hypotheses import Hypothesis, hypotheses, right, with_usual
 from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
@@ -58,9 +58,11 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
     for name, (fits, distance) in output.of_narrow.items():
         telling = ~_short(got, DTYPES[name].digits) & (distance <= OF_NARROW)
         yield Symptom(NARROW.format(name), fits, telling, ~fits & ~np.isnan(got))
+    formula = None
     for h in hypotheses(output):
         if among is None or AS_IF + h.text in among:
-            yield _as_if(h, output)
+            formula = right(output) if formula is None else formula
+            yield _as_if(h, output, formula)
     if output.terms is not None:
         yield Symptom(NEAR_SUMS, output.of_promise <= FEW_BOUNDS, every)
     else:
@@ -73,7 +75,7 @@ def ignored(output: Output) -> Iterator[tuple[tuple[str, str], Array]]:
     "scale were 1"."""
     if output.dtype in DTYPES:
         for name, h in with_usual(output):
-            yield (name, h.text), h.error(output) <= _few(output)
+            yield (name, h.text), h.error(output, h.results(output)) <= _few(output)
 
 
 def is_far(output: Output) -> Array:
@@ -90,13 +92,16 @@ def _distance(output: Output) -> Array:
     return output.ulp if output.terms is None else output.of_promise
 
 
-def _as_if(h: Hypothesis, output: Output) -> Symptom:
-    tolerance, error = h.tolerance(output, _few(output)), h.error(output)
-    where, distance = error <= tolerance, _distance(output)
+def _as_if(h: Hypothesis, output: Output, formula: Array) -> Symptom:
+    due = h.results(output)
+    tolerance, error = h.tolerance(output, _few(output)), h.error(output, due)
+    same = (due == formula) & (np.signbit(due) == np.signbit(formula))
+    changed = ~(same | (np.isnan(due) & np.isnan(formula)))
+    where, distance = (error <= tolerance) & changed, _distance(output)
     telling = distance > tolerance
     if output.terms is not None:
         telling |= (distance > 1) & (distance >= CLEARLY * error)
-        where &= telling
+        where &= telling | (error <= 1)
     if not h.zeros_tell:
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
     return Symptom(AS_IF + h.text, where, telling, error > tolerance, True, h.wrong)

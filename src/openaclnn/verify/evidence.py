@@ -52,7 +52,7 @@ class Evidence(Elements):
 
     results: tuple[Result, ...]
     of: Array  # the position of the result of each element
-    only: str  # the output, if it is not the first wrong one of each
+    only: str  # the output, if there are several
 
     def count(self, where: Array, weights: Array | None = None) -> Array:
         """Of the elements of each result."""
@@ -61,10 +61,9 @@ class Evidence(Elements):
 
 
 def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "") -> Evidence:
-    """`others` count as right. `only`: an output that all failed results have wrong; or the first
-    wrong one of each."""
-    names = [r.outputs[0] for r in failed if r.outputs]
-    output = only or max(dict.fromkeys(names), key=names.count, default="")
+    """`others` count as right. `only`: of several outputs, the one to look at, which is wrong in
+    all failed results."""
+    output = only or next((r.outputs[0] for r in failed if r.outputs), "")
     parts = _of_failed(failed, only)
     seen = {text for part in parts for text, where in part.symptoms.items() if where.any()}
     good = []
@@ -72,7 +71,9 @@ def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "")
         sample = next((s for s in r.samples if s.output.name == output), None)
         if output and sample is not None:
             good.append((r, _of_sample(sample, np.zeros_like(sample.wrong), seen)))
-        elif r.status == FAILED or (not output and r.size):  # an empty one has nothing wrong
+        elif (r.status == FAILED and not r.samples) or (
+            not output and r.size
+        ):  # an empty one has nothing wrong
             good.append((r, _whole(wrong=False)))
     parts += [part for _, part in good]
     sizes = [part.wrong.size for part in parts]
@@ -106,7 +107,8 @@ def _of_failed(failed: Sequence[Result], only: str) -> list[Elements]:
         sample = next((s for s in r.samples if s.output.name == only or not only), None)
         if sample is not None and sample.wrong_in_all:
             among = seen if seen and r.size > LARGE else None
-            part = _of_sample(sample, sample.wrong, among, r.outputs)
+            right = {s.output.name for s in r.samples} - set(r.outputs)
+            part = _of_sample(sample, sample.wrong, among, right)
             seen |= {text for text, where in part.symptoms.items() if where.any()}
         else:
             part = _whole(wrong=True)
@@ -122,16 +124,16 @@ def _whole(*, wrong: bool) -> Elements:
 
 
 def _of_sample(
-    s: Sample, wrong: Array, among: Collection[str] | None, outputs: Collection[str] = ()
+    s: Sample, wrong: Array, among: Collection[str] | None, right: Collection[str] = ()
 ) -> Elements:
-    """`among`: the symptoms of interest, or None for all. `outputs`: those that are wrong."""
+    """`among`: the symptoms of interest, or None for all. `right`: outputs that are."""
     with np.errstate(all="ignore"):
         direction = np.sign(np.abs(wide(s.output.got)) - np.abs(wide(s.output.expected)))
         known = {t: np.broadcast_to(w, wrong.shape) for t, w in conditions(s.output, s.at)}
         known |= dict(tails(s.at, s.size))
         if s.onset is not None:
             known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
-        shown = _symptoms(s, wrong, among, outputs)
+        shown = _symptoms(s, wrong, among, right)
         instead = dict(ignored(s.output)) if wrong.any() else {}
     return Elements(
         s.weight,
@@ -164,7 +166,7 @@ def _shares(wrong: Array, shown: Sequence[Symptom]) -> Array:
 
 
 def _symptoms(
-    s: Sample, wrong: Array, among: Collection[str] | None, outputs: Collection[str]
+    s: Sample, wrong: Array, among: Collection[str] | None, right: Collection[str]
 ) -> list[Symptom]:
     """Those that say what is wrong first; what they explain counts as nothing else."""
     found: list[Symptom] = []
@@ -175,7 +177,7 @@ def _symptoms(
             where.sum() < NEARLY_ALL * wrong.sum() if m.text not in VAGUE
             else m.text == SIGN and where.sum() < MOST * zeros.sum()  # random ones have both signs
         )  # fmt: skip
-        if by_chance or not set(m.wrong) <= set(outputs):
+        if by_chance or set(m.wrong) & set(right):
             where = where & False
         if m.text in SMALL:
             telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= SEVERAL]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 
 from .runner import Result
 
@@ -15,6 +16,12 @@ FIRST = ENDING[:-1]  # in a report, the others by size
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
 
 
+class Rank(IntEnum):
+    CAUSE = 0
+    SMALL = 1  # errors such as rounding makes
+    REST = 2  # what other causes leave
+
+
 @dataclass(frozen=True)
 class Finding:
     """Failed results of one provider, operator and kind. The element of each is one that the cause
@@ -23,8 +30,7 @@ class Finding:
     results: tuple[Result, ...]
     cause: str = ""  # a sentence without a subject; empty if nothing is known
     such: int = 0  # cases that have what these have in common, where it is one of cases
-    is_minor: bool = False  # small errors, or what other causes leave
-    is_small: bool = False  # errors such as rounding makes
+    rank: Rank = Rank.CAUSE
     telling: tuple[Result, ...] = ()  # those with more than small errors, where some have
 
     @property
@@ -57,8 +63,8 @@ def stage(kind: str) -> int:
     return ENDING.index(kind) if kind in ENDING else len(ENDING)
 
 
-def order(found: Finding) -> tuple[int, bool, int]:
-    """Crashes first, then the largest; minor ones come after."""
+def order(found: Finding) -> tuple[int, int, int]:
+    """Crashes first, then by rank, the largest first."""
     kind = found.kind
     first = FIRST.index(kind) if kind in FIRST else len(FIRST)
-    return first, found.is_minor, -len(found.results)
+    return first, found.rank, -len(found.results)

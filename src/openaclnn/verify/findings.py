@@ -17,16 +17,16 @@ import numpy as np
 from ..reference.evaluation import Array
 from . import conditions
 from .case_conditions import of_mistake
+from .causes import CLEAR, causes
 from .evidence import Evidence, evidence
 from .explanations import known
-from .finding import Finding, order, stage
+from .finding import Finding, Rank, order, stage
 from .rules import Search
 from .runner import FAILED, LEFT_OUT, Result
 from .severity import SMALL
-from .steps import Step, steps
+from .steps import Step
 from .wording import of_outputs, which, words
 
-CLEAR = 0.85  # the score of a rule that explains calls whatever became of them
 HALF = 0.5
 UNSTEADY = "unsteady"  # whichever calls happened to show it
 OTHER = "other cases"
@@ -87,7 +87,8 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
     known = conditions.of_results(e.results, e.wrong, blocks=True)
     # What depends on the dtype has another cause for each kind.
     cases = {c: where for c, where in known.where.items() if not c.of_dtypes}
-    rules = Search(e, e.wrong, np.zeros(e.of.size, bool), cases).rules()
+    none = np.zeros(e.of.size, bool)
+    rules = Search(e, e.wrong, none, cases, none).rules()
     rule = next((rule for rule in rules if rule.recall == 1), None)
     if rule is None or not rule.cases or rule.score < CLEAR:
         return None
@@ -96,40 +97,24 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
 
 
 def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding]:
-    e, chosen = _causes(failed, others)
-    left = e.wrong.copy()
-    for step in chosen:
-        left &= ~step.rule.explained
-    is_explained = (e.count(e.wrong) > 0) & (e.count(left, e.share) <= HALF)
-    explained = {id(r) for r, own in zip(e.results, is_explained, strict=True) if own}
+    chosen = causes(failed, others)
+    explained: set[int] = set()
+    for own in chosen:
+        e = own.evidence
+        is_explained = (e.count(e.wrong) > 0) & (e.count(own.left, e.share) <= HALF)
+        explained |= {id(r) for r, good in zip(e.results, is_explained, strict=True) if good}
     rest = [r for r in failed if id(r) not in explained]
-    found = [_of_step(step, e, alone=len(chosen) == 1 and not rest) for step in chosen]
+    every = [(step, own.evidence) for own in chosen for step in own.steps]
+    alone = len(every) == 1 and not rest and all(len(r.outputs) <= 1 for r in failed)
+    found = [_of_step(step, e, alone) for step, e in every]
     if rest:
-        found.append(Finding(tuple(rest), OTHER if found else "", is_minor=bool(found)))
+        rank = Rank.REST if found else Rank.CAUSE
+        found.append(Finding(tuple(rest), OTHER if found else "", rank=rank))
     return found
 
 
-def _causes(failed: Sequence[Result], others: Sequence[Result]) -> tuple[Evidence, Sequence[Step]]:
-    """Of what each result has wrong first; where nothing is found, of one output after the other:
-    one may have a mistake that others hide."""
-    names = list(dict.fromkeys(name for r in failed for name in r.outputs))
-    tried: list[tuple[float, Evidence, Sequence[Step]]] = []
-    for only in ("", *(names if len(names) > 1 else ())):
-        own = [r for r in failed if not only or only in r.outputs]
-        here = {id(r) for r in own}
-        e = evidence(own, [*others, *(r for r in failed if id(r) not in here)], only)
-        found = steps(e, blocks=failed[0].kind in ("outside", "damaged"))
-        said = [s for s in found if s.rule.says_something or not s.done.any()]
-        score = max((s.rule.score for s in said if s.rule.says_something), default=0.0)
-        tried.append((score, e, said))
-        if score >= CLEAR:
-            break
-    best = max(tried, key=lambda one: one[0])
-    return best[1], best[2]
-
-
 def _of_step(step: Step, e: Evidence, alone: bool) -> Finding:
-    """`alone`: nothing else is wrong."""
+    """`alone`: no other element is wrong."""
     rule = step.rule
     own = np.unique(e.of[rule.explained])
     results = tuple(_with_example(e, rule.explained, int(i)) for i in own)
@@ -142,9 +127,8 @@ def _of_step(step: Step, e: Evidence, alone: bool) -> Finding:
     telling = (
         () if small else tuple(r for i, r in zip(own.tolist(), results, strict=True) if i in far)
     )
-    return Finding(
-        results, text, such if rule.cases else 0, is_minor=small, is_small=small, telling=telling
-    )
+    rank = Rank.SMALL if small else Rank.CAUSE
+    return Finding(results, text, such if rule.cases else 0, rank, telling)
 
 
 def _with_example(e: Evidence, where: Array, i: int) -> Result:
@@ -152,9 +136,11 @@ def _with_example(e: Evidence, where: Array, i: int) -> Result:
     r = e.results[i]
     at = np.flatnonzero(where & (e.of == i))
     places = e.place[at]
-    if e.only or r.element is None or not r.samples[0].wrong_in_all:  # no element fails by itself
-        return r
-    sample = r.samples[0]
-    if sample.position(r.element) in sample.at[places]:
+    sample = next((s for s in r.samples if e.only in ("", s.output.name)), None)
+    if r.element is None or sample is None or not sample.wrong_in_all:
+        return r  # no element fails by itself
+    is_first = sample.output.name == r.outputs[0]
+    if is_first and sample.position(r.element) in sample.at[places]:
         return r  # the worst of all is one of them
-    return r.with_element(sample.element(int(places[np.argmax(e.ulp[at])])))
+    element = sample.element(int(places[np.argmax(e.ulp[at])]))
+    return r.with_element(element, "" if is_first else f"{sample.output.name}: {sample.reason}")

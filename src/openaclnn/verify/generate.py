@@ -113,15 +113,16 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
 
 
 def _alone(op: Op) -> Iterator[Attributes]:
-    """For each attribute a set in which it alone differs from the first, where no set does that: a
-    finding can then name the attribute that a kernel has wrong."""
+    """For each value of an attribute the set in which it alone differs from the first, where no set
+    does that: a finding can then name the attribute that a kernel has wrong."""
     first, *others = REFERENCES[op.kernel].attributes
+    known = list(others)
     for name in first if len(first) > 1 else ():
-        sets = [{**first, name: a[name]} for a in others if a[name] != first[name]]
-        if not any(made in others for made in sets):
-            shapes = [input_shapes(op, _shapes(op)[0], made) for made in sets]
-            good = [m for m, s in zip(sets, shapes, strict=True) if refused(op, s, m) is None]
-            yield from good[:1]
+        for made in [{**first, name: a[name]} for a in others if a[name] != first[name]]:
+            shapes = input_shapes(op, _shapes(op)[0], made)
+            if made not in known and refused(op, shapes, made) is None:
+                known.append(made)
+                yield made
 
 
 def _of_aliases(op: Op) -> list[Attributes]:

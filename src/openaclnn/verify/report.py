@@ -18,7 +18,7 @@ from ..settings import config
 from .case_conditions import short
 from .cases import Case
 from .explanations import known, text
-from .finding import Finding
+from .finding import Finding, Rank
 from .findings import findings
 from .runner import FAILED, LEFT_OUT, Result, expected_text
 
@@ -218,7 +218,7 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
 def _other_standards(report: Report) -> list[str]:
     """For a kernel that is as exact as FLOAT."""
     every = [f for provider, op in report.failing for f in report.findings(provider, op)]
-    if not any(f.is_small for f in every) or report.standard != Standard():
+    if not any(f.rank == Rank.SMALL for f in every) or report.standard != Standard():
         return []
     where = "docs/tutorials/own_kernel.md#which-standard"
     return ["", f"If the kernel is to compute in FLOAT, take another standard: {where}"]

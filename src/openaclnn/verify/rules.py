@@ -81,9 +81,11 @@ class Search:
     count neither way."""
 
     def __init__(
-        self, e: Evidence, left: Array, done: Array, cases: Mapping[Condition, Array]
+        self, e: Evidence, left: Array, done: Array, cases: Mapping[Condition, Array], small: Array
     ) -> None:
-        """`cases`: the conditions on results."""
+        """`cases`: the conditions on results. `small`: elements whose only cause is that their
+        errors are small."""
+        self._unexplained = e.count(left | small) > 0
         self._e, self._left, self._cases = e, left, cases
         self._bad = e.count(left, e.weight)
         self._failed = self._bad > 0
@@ -161,8 +163,9 @@ class Search:
             lift = np.clip(1 - outside / np.maximum(inside, 1e-9), 0, 1)
             lift *= np.minimum(1, NARROW * (1 - size / every)) * np.minimum(1, inside / VISIBLE)
             p[:, :1] = lift * rate + (1 - lift) * p[:, :1]
-            elsewhere = (self._n_failed - rate * size) / np.maximum(every - size, 1)
-            p[:, :1] *= elsewhere < USUAL * rate
+            unexplained = (of_cases @ self._unexplained)[:, None]
+            elsewhere = (self._unexplained.sum() - unexplained) / np.maximum(every - size, 1)
+            p[:, :1] *= elsewhere < USUAL * unexplained / np.maximum(size, 1)
         explained = of_cases @ self._recall
         r = explained / self._n_failed
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
@@ -194,6 +197,7 @@ class Search:
             chosen = [
                 (i, j, rows[i] * rows[j]) for i in best for j in range(len(every))
                 if 0 < np.dot(rows[i], rows[j]) < min(rows[i].sum(), rows[j].sum())
+                and not set(every[i].attributes) & set(every[j].attributes)
             ]  # fmt: skip
             if chosen:
                 both = np.array([product for *_, product in chosen])

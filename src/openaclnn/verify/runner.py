@@ -70,10 +70,9 @@ class Result:
         at = ", ".join((f"at {list(self.element.index)}", *given))
         return at if self.is_worst else f"one of this finding: {at}"
 
-    def with_element(self, element: Element) -> Result:
-        """With another wrong element than the worst."""
-        is_worst = self.element is None or element.index == self.element.index
-        return replace(self, element=element, is_worst=is_worst)
+    def with_element(self, element: Element, sentence: str = "") -> Result:
+        """With another wrong element than the worst, of another output if there is a sentence."""
+        return replace(self, element=element, is_worst=False, sentence=sentence or self.sentence)
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -228,7 +227,7 @@ class Runner:
 
 
 def _samples(every: Sequence[tuple[Output, Verdict]]) -> tuple[Sample, ...]:
-    return tuple(sample(o, v.wrong, unwritten(o)) for o, v in every if o.got.size)
+    return tuple(sample(o, v.wrong, unwritten(o), v.reason) for o, v in every if o.got.size)
 
 
 def unwritten(output: Output) -> Array:

@@ -30,6 +30,7 @@ class Sample:
     shape: tuple[int, ...]  # of the whole
     wrong_in_all: int
     onset: int | None  # nearly all elements from here on are wrong
+    reason: str = ""  # of the verdict
 
     @property
     def size(self) -> int:
@@ -43,7 +44,7 @@ class Sample:
         return replace(found, index=tuple(int(n) for n in np.unravel_index(self.at[i], self.shape)))
 
 
-def sample(output: Output, wrong: Array, unwritten: Array) -> Sample:
+def sample(output: Output, wrong: Array, unwritten: Array, reason: str = "") -> Sample:
     """The first wrong element and the worst are always among them, and right ones of special
     values, which may be single; the others are drawn."""
     flat = wrong.reshape(-1)
@@ -72,6 +73,7 @@ def sample(output: Output, wrong: Array, unwritten: Array) -> Sample:
         output.got.shape,
         bad.size,
         _onset(bad, flat.size),
+        reason,
     )
 
 

@@ -14,15 +14,15 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from .conditions import Conditions, of_results
-from .evidence import Evidence
+from .evidence import VAGUE, Evidence
 from .rules import PRICE, Rule, Search
+from .severity import SMALL
 
 LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside others, at all
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 FEW, FRACTION = 3, 0.05  # results that may be the rest of others
-GOOD = 0.9  # the precision that is as good as any, of a set of rules
-SAID = 1.5  # times as much is worth what the kernel computes
+GOOD = 0.9  # the precision that is as good as any, unless a rule says what the kernel computes
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,21 @@ class Step:
     done: Array
 
 
-def steps(e: Evidence, blocks: bool) -> list[Step]:
-    """`blocks`: results may have been written past the end."""
-    return _steps(e, e.wrong, np.zeros(e.of.size, bool), blocks, BREADTH)
+def steps(e: Evidence, done: Array, blocks: bool) -> list[Step]:
+    """`done`: elements that need no further cause. `blocks`: results may have been written past the
+    end."""
+    return _steps(e, e.wrong & ~done, done, done & False, blocks, BREADTH)
 
 
-def _steps(e: Evidence, left: Array, done: Array, blocks: bool, breadth: int) -> list[Step]:
+def _steps(
+    e: Evidence, left: Array, done: Array, small: Array, blocks: bool, breadth: int
+) -> list[Step]:
+    """`small`: those that are done because their errors are small."""
     if not left.any():
         return []
     failed = e.count(left) > 0
     known = of_results(e.results, failed, blocks)
-    search = Search(e, left, done, known.where)
+    search = Search(e, left, done, known.where, small)
     mostly = np.count_nonzero(failed) > np.count_nonzero(e.count(e.wrong)) / 2
     least = LAST if mostly else LEAST
     rules = [r for r in search.rules() if r.score >= least and _is_more(r, e, done)]
@@ -55,7 +59,9 @@ def _steps(e: Evidence, left: Array, done: Array, blocks: bool, breadth: int) ->
         breadth = 1
     ways = []
     for rule in rules[:breadth]:
-        rest = _steps(e, left & ~rule.explained, done | rule.explained, blocks, 1)
+        now_small = small | rule.explained if rule.symptom in SMALL else small
+        now_left, now_done = left & ~rule.explained, done | rule.explained
+        rest = _steps(e, now_left, now_done, now_small, blocks, 1)
         ways.append([Step(rule, known, left, done), *rest])
     return max(ways, key=lambda way: _value(way, int(np.count_nonzero(failed)), e), default=[])
 
@@ -76,6 +82,7 @@ def _value(way: Sequence[Step], failed: int, e: Evidence) -> float:
         rule = step.rule
         explained = float(e.share[rule.explained].sum()) / failed
         conditions = len(rule.cases) + bool(rule.elements)
-        explained *= SAID if rule.symptom in e.against and not conditions else 1
-        total += explained * min(1, rule.precision / GOOD) - PRICE * conditions
+        enough = 1 if rule.symptom in e.against else GOOD
+        precise = 1 if rule.symptom in VAGUE else min(1, rule.precision / enough)
+        total += explained * precise - PRICE * conditions
     return total

@@ -18,7 +18,6 @@ from .runner import Result
 from .severity import CLOSE, SMALL
 
 NEARLY = "in nearly every case"
-EVERY_OTHER = "all other wrong elements have"
 SEVERAL = 16  # elements whose errors have one sign by more than chance
 BIASED = ", as from a wrong term or factor: "
 MOST = 0.5
@@ -36,7 +35,7 @@ def words(
     alone: bool = False,
 ) -> str:
     """`such`: cases that meet the rule's conditions, of which so many have failed. `elements`:
-    those that it explains, as `which` says. `alone`: nothing else is wrong."""
+    those that it explains, as `which` says. `alone`: no other element is wrong."""
     said = _of_elements(rule, e, elements, alone)
     parts = [said] if said else []
     counts = f" ({failed:,} of {such:,} such cases)" if failed < such else ""
@@ -44,7 +43,8 @@ def words(
         texts = [c.text for c in rule.cases]
         first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
-        parts.append(f"{both}{counts}{known.also(rule.cases)}{_as_if(rule, e)}")
+        wrong = f"{e.only} is wrong " if e.only and not said else ""
+        parts.append(f"{wrong}{both}{counts}{known.also(rule.cases)}{_as_if(rule, e)}")
     elif not said:
         parts.append(f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY)
     return ", ".join(parts) + _unwritten(rule, e)
@@ -53,13 +53,17 @@ def words(
 def which(rule: Rule, e: Evidence, done: Array) -> str:
     """The elements that a rule explains. `done`: those that other rules explain."""
     wrong = e.wrong & np.isin(e.of, e.of[rule.explained])
-    rest = wrong & ~done & ~rule.explained
-    if e.share[rest].sum() > LITTLE * e.share[wrong].sum():
-        most = e.share[rule.explained].sum() > MOST * e.share[wrong].sum()
-        return f"{'most' if most else 'some'} wrong elements have"
+    rest, others = wrong & ~done & ~rule.explained, bool((wrong & done).any())
+    of = f" of {e.only}" if e.only else ""
+    results = e.count(wrong, e.weight)  # a large one counts as much as a small one
+    share = e.weight / np.where(results > 0, results, 1)[e.of]
+    every = np.count_nonzero(results)
+    if share[rest].sum() > LITTLE * every:
+        most = share[rule.explained].sum() > MOST * every
+        return f"{'most' if most else 'some'} wrong elements{of} have"
     if rest.any():
-        return "nearly every wrong element has"
-    return EVERY_OTHER if (wrong & done).any() else EVERY_WRONG
+        return f"nearly every {'other ' if others else ''}wrong element{of} has"
+    return f"all other wrong elements{of} have" if others else f"every wrong element{of} has"
 
 
 def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
@@ -116,7 +120,9 @@ def _direction(rule: Rule, e: Evidence) -> str:
 def _unwritten(rule: Rule, e: Evidence) -> str:
     if e.unwritten[rule.explained].all():
         return "; these elements were never written"
-    every, some = (np.count_nonzero(e.count(rule.explained & x)) for x in (e.wrong, e.unwritten))
+    every, some = (
+        np.count_nonzero(e.count(x)) for x in (rule.explained, rule.explained & e.unwritten)
+    )
     if some < MOST * every:
         return ""
     return f"; in {'all' if some == every else f'{some:,}'} of them, elements were never written"
@@ -129,8 +135,9 @@ def of_outputs(results: Sequence[Result]) -> str:
         return ""
     counts = {n: sum(n in r.outputs for r in results) for n in names}
     wrong = [n for n in names if counts[n] == len(results)]
-    often = [n for n in names if MOST * len(results) <= counts[n] < len(results)]
-    right = [n for n in names if not counts[n]]
+    often = [n for n in names if MOST * len(results) < counts[n] < len(results)]
+    compared = {s.output.name for r in results for s in r.samples}
+    right = [n for n in names if not counts[n] and n in compared]
     ways = ((wrong, "wrong"), (often, "wrong in most of them"), (right, "right in all of them"))
     said = ", ".join(f"{_are(some)} {way}" for some, way in ways if some)
     return f"; {said}" if said else ""

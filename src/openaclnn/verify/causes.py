@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The causes of failed results of one kind. Of several outputs each is looked at alone: what is
+wrong with one may hide what is wrong with another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference.evaluation import Array
+from .evidence import Evidence, evidence
+from .rules import Rule
+from .runner import Result
+from .severity import SMALL
+from .steps import Step, steps
+
+CLEAR = 0.85  # the score of a cause beside which others of another output are not tried
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Of an output, if there are several."""
+
+    evidence: Evidence
+    steps: Sequence[Step]
+
+    @property
+    def score(self) -> float:
+        telling = (s.rule for s in self.steps if _is_telling(s.rule))
+        return max((rule.score for rule in telling), default=0.0)
+
+    @property
+    def left(self) -> Array:
+        """Wrong elements that no rule explains."""
+        left = self.evidence.wrong.copy()
+        for step in self.steps:
+            left &= ~step.rule.explained
+        return left
+
+
+def causes(failed: Sequence[Result], others: Sequence[Result]) -> list[Causes]:
+    """First of the output that is wrong most often, unless another one's are clearer; then what
+    these do not explain of the other outputs. `others`: calls that have no such failure."""
+    blocks = failed[0].kind in ("outside", "damaged")
+    every = [name for r in failed for name in r.outputs]
+    names = sorted(dict.fromkeys(every), key=every.count, reverse=True)
+    tried: list[Causes] = []
+    for only in names if len(names) > 1 else ("",):
+        e = _evidence(failed, others, only)
+        found = steps(e, np.zeros(e.of.size, bool), blocks)
+        said = [s for s in found if s.rule.says_something or not s.done.any()]
+        tried.append(Causes(e, said))
+        if tried[-1].score >= CLEAR:
+            break
+    best = max(tried, key=lambda one: one.score)
+    chosen = [best]
+    for only in names if best.score > 0 else ():
+        if only not in (best.evidence.only, ""):
+            known = (one.evidence for one in tried if one.evidence.only == only)
+            e = next(known, None) or _evidence(failed, others, only)
+            more = steps(e, _explained(best, e), blocks)
+            clear = [s for s in more if _is_telling(s.rule) and s.rule.score >= CLEAR]
+            chosen += [Causes(e, clear)] if clear else []
+    return chosen
+
+
+def _is_telling(rule: Rule) -> bool:
+    return rule.says_something and rule.symptom not in SMALL
+
+
+def _evidence(failed: Sequence[Result], others: Sequence[Result], only: str) -> Evidence:
+    own = [r for r in failed if not only or only in r.outputs]
+    here = {id(r) for r in own}
+    return evidence(own, [*others, *(r for r in failed if id(r) not in here)], only)
+
+
+def _explained(known: Causes, e: Evidence) -> Array:
+    """Wrong elements of another output that the same rules explain."""
+    done = np.zeros(e.of.size, bool)
+    for step in known.steps:
+        rule = step.rule
+        cases = {id(r) for r, own in zip(known.evidence.results, rule.of_cases, strict=True) if own}
+        where = np.array([id(r) in cases for r in e.results])[e.of] & e.wrong
+        if rule.symptom:
+            where &= e.symptoms.get(rule.symptom, False)
+        elif rule.elements:
+            where &= e.conditions.get(rule.elements, False)
+        done |= where
+    return done
