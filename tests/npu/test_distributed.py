@@ -118,15 +118,17 @@ def failures() -> dict[str, tuple[int, str]]:
         ("sleeps", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part"),
         ("missing", "timed out after HCCL_CONNECT_TIMEOUT = 5 s: rank 1 of 2"),
         ("told to fail", "another rank ended or failed: "),
-        ("told to be silent", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part"),
+        # Both wait for 5 s, and the one that began first tells the other.
+        ("told to be silent", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part|"
+                              "another rank ended or failed: "),
     ],
-)
+)  # fmt: skip
 def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence, failures):
     status, text = failures[way]
     assert status != 0
     raised = re.search(r"rank 0 after (\d+) s: (.*?)(?=^\[rank|\Z)", text, re.M | re.S)
     assert raised is not None, text
-    assert sentence in raised[2], text
+    assert re.search(sentence, raised[2]), text
     assert "rank 0 has" not in text  # no result that only looks like one
 
 

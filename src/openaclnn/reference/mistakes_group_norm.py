@@ -41,19 +41,20 @@ def _forward(
     rstd_of: Callable[[Array, float, int], Array] = lambda var, eps, n: 1 / np.sqrt(var + eps),
     gamma_of: Taken = _of_channel,
     beta_of: Taken = _of_channel,
-    mean_of: int | None = None,
+    mean_groups: int | None = None,
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
-    """`mean_of`: another number of groups; 0 for no mean."""
+    """`mean_groups`: of the mean alone; 0 for no mean."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
     centre = mean
-    if mean_of is not None:
+    if mean_groups is not None:
         centre = np.zeros_like(mean)
-        if mean_of:
-            mean = centre = np.repeat(grouped(x, mean_of).mean(axis=2), groups // mean_of, axis=1)
+        if mean_groups:
+            means = grouped(x, mean_groups).mean(axis=2)
+            mean = centre = np.repeat(means, groups // mean_groups, axis=1)
     h = (x - by_group(centre, groups, x)) * by_group(rstd, groups, x)
     v = h * gamma_of(gamma, x, groups) + beta_of(beta, x, groups)
     return (swish(v, a["swish_scale"]) if a["activate_swish"] else v), mean, rstd
@@ -131,8 +132,8 @@ FORWARD: Mapping[str, Formula] = {
     ),
     "rstd were the variance": partial(_forward, rstd_of=lambda var, eps, n: var + eps),
     "rstd were 1 / variance": partial(_forward, rstd_of=lambda var, eps, n: 1 / (var + eps)),
-    "the mean were not subtracted": partial(_forward, mean_of=0),
-    "the mean were that of the sample": partial(_forward, mean_of=1),
+    "the mean were not subtracted": partial(_forward, mean_groups=0),
+    "the mean were that of the sample": partial(_forward, mean_groups=1),
     "num_groups were C / num_groups": _with_other_groups,
     "Swish were the logistic function alone": partial(
         _forward, swish=lambda v, scale: logistic(scale * v)

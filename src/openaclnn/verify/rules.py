@@ -9,8 +9,8 @@ A rule has conditions on cases ("where scale is not 1"), one on elements ("x is 
 
 less a price for each condition. It counts if so much in common is more than chance.
 
-The constants were chosen by a search over about 200 kernels of one or two mistakes: more of these
-mistakes are named, with fewer other findings.
+The constants were chosen with about 300 kernels of one or two mistakes: more of these mistakes are
+named, with fewer other findings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ LEAST = 0.7  # the least precision of a symptom that many mistakes have, as few 
 # Conditions on cases alone: one on more than half of them says less, as does one on cases
 # of which few elements are wrong.
 NARROW, VISIBLE = 2.0, 0.2
-USUAL = 0.9  # as many failures elsewhere, of those in such cases, say that they say nothing
+# A condition on cases alone says nothing if calls elsewhere fail as often, by this share.
+AS_OFTEN = 0.9
 SEEN = 0.1  # of the failed results, which must have a condition or symptom for it to be tried
 BEST = 12  # conditions on cases that are tried with each other
 FEW, CHANCE = 3, 1e-2  # results that may have anything in common by chance, or so probably
@@ -96,7 +97,7 @@ class Search:
         every = np.ones(e.of.size, bool)
         seen = {
             text: where for text, where in e.conditions.items()
-            if self._is_seen(where) and not (text in TAILS and self._is_all(where))
+            if self._is_seen(where) and not (text in TAILS and self._is_vacuous(where))
         }  # fmt: skip
         shown = {text: where for text, where in e.symptoms.items() if self._is_telling(text)}
         self._conditions = {"": every, **seen}
@@ -108,9 +109,9 @@ class Search:
         results = np.count_nonzero(self._e.count(where & self._left))
         return bool(results >= max(1, SEEN * self._n_failed))
 
-    def _is_all(self, where: Array) -> bool:
-        """Whether elements without it, of results that have such, are as wrong: a small tensor lies
-        past the last full block altogether."""
+    def _is_vacuous(self, where: Array) -> bool:
+        """Whether elements outside are as wrong, of results that have such: all of a small tensor
+        lies past the last full block."""
         e = self._e
         some = e.count(self._counted & ~where) > 0
         inside, outside = (e.count(self._left & w, e.share)[some].sum() for w in (where, ~where))
@@ -165,7 +166,7 @@ class Search:
             p[:, :1] = lift * rate + (1 - lift) * p[:, :1]
             unexplained = (of_cases @ self._unexplained)[:, None]
             elsewhere = (self._unexplained.sum() - unexplained) / np.maximum(every - size, 1)
-            p[:, :1] *= elsewhere < USUAL * unexplained / np.maximum(size, 1)
+            p[:, :1] *= elsewhere < AS_OFTEN * unexplained / np.maximum(size, 1)
         explained = of_cases @ self._recall
         r = explained / self._n_failed
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
@@ -205,7 +206,7 @@ class Search:
                 longer = np.array([long[i] + long[j] for i, j, _ in chosen])
                 found += self._best(named, both, self._scores(both, 2, longer))
         found.sort(key=lambda rule: -rule.score)
-        if any(rule.score >= TOLD and self._is_told(rule) for rule in found):
+        if any(rule.score >= TOLD and self._is_hypothesis(rule) for rule in found):
             found = [rule for rule in found if rule.says_something]
         distinct: dict[tuple[object, ...], Rule] = {}
         for rule in found:
@@ -213,7 +214,8 @@ class Search:
             distinct.setdefault(pair if any(pair) else rule.cases, rule)
         return [rule for rule in distinct.values() if rule.score > 0]
 
-    def _is_told(self, rule: Rule) -> bool:
+    def _is_hypothesis(self, rule: Rule) -> bool:
+        """Without conditions."""
         return rule.symptom in self._e.against and not rule.cases and not rule.elements
 
     def only_rule(self) -> Rule | None:

@@ -184,7 +184,7 @@ def call(function: Function, message: dict[str, Any], memories: list[Memory]) ->
     if len(found) != len(due):
         arrays = "an array" if len(due) == 1 else f"{len(due)} arrays"
         text = f"the function must return {arrays} ({', '.join(due)}), but returned "
-        raise Wrong("wrong", text + f"{len(found)}")
+        raise Wrong("wrong", text + (f"a tuple of {len(found)}" if several else "one array"))
     for name, y in zip(due, found, strict=True):
         if name not in views or (y is None and name in message["optional"]):
             continue
