@@ -59,6 +59,14 @@ def of_formula(formula):
     return spoil
 
 
+def times(factor):
+    def spoil(case, inputs, made):
+        (exact,) = evaluate(case.op, inputs, case.attributes)
+        return Outcome((rounded(exact * factor, case.dtype),))
+
+    return spoil
+
+
 def where(condition, value):
     """That value where the condition on the first input and its positions holds."""
 
@@ -133,6 +141,7 @@ def test_attributes_of_group_norms(op, change, text):
         ("logit", with_others(lambda a: {"eps": 0.1}), "as if eps were 0.1"),
         ("logit_grad", with_others(lambda a: {}, lambda xs: [*reversed(xs)]),
          "as if x and dy were swapped"),
+        ("logit", times(1 / math.log(2)), "its result is the right one times 1.443"),
         ("leaky_relu", where(lambda x, i: np.isnan(x), 0), "x is NaN; all such elements are wrong"),
         ("leaky_relu", where(lambda x, i: i >= x.size - x.size % 16, 7),
          "it lies past the last full block of 16 elements"),

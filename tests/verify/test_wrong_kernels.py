@@ -236,7 +236,8 @@ def test_attributes_that_set_the_same_cases_apart():
     Path("mine.py").write_text(edited(ELU, *IN_ELU["ignores scale"][:2]), encoding="utf-8")
     usual = {"op": "elu", "dtype": "FLOAT", "shapes": [[5]], "values": "uniform"}
     cases = [
-        usual | {"attributes": {"alpha": n, "scale": n, "input_scale": 1.0}} for n in (1.0, 2.0)
+        usual | {"attributes": {"alpha": n, "scale": n, "input_scale": 1.0}}
+        for n in (1.0, 2.0, 3.0)
     ]
     Path("cases.json").write_text(json.dumps({"schema": SCHEMA, "cases": cases}), encoding="utf-8")
     _, found = verified("python:mine.py:elu", "elu", "--cases", "cases.json")

@@ -166,7 +166,7 @@ def _changed(given: Mapping[str, Any], compute: str) -> Iterator[tuple[str, Mapp
         if isinstance(v, bool):
             yield f"{n} were inverted", {**given, n: not v}
         elif _is_number(v) and v < 0:
-            yield f"{n} were {abs(v):g}", {**given, n: -v}
+            yield f"{n} were |{n}|", {**given, n: -v}
     for dtype in NARROWER[compute]:
         narrow = {n: float(rounded(np.array(float(given[n])), dtype)) for n in numbers}
         changed = [n for n in numbers if narrow[n] != given[n]]

@@ -33,6 +33,11 @@ def _of_channel_in_group(v: Array, x: Array, groups: int) -> Array:
     return by_channel(np.resize(v[: v.size // groups], v.shape), x)
 
 
+def _of_first_channel(v: Array, x: Array, groups: int) -> Array:
+    size = v.size // groups
+    return by_channel(np.repeat(v[::size], size), x)
+
+
 def _forward(
     x: Array,
     gamma: Array,
@@ -42,10 +47,11 @@ def _forward(
     gamma_of: Taken = _of_channel,
     beta_of: Taken = _of_channel,
     mean_groups: int | None = None,
+    beta_last: bool = False,
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
-    """`mean_groups`: of the mean alone; 0 for no mean."""
+    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
@@ -56,14 +62,22 @@ def _forward(
             means = grouped(x, mean_groups).mean(axis=2)
             mean = centre = np.repeat(means, groups // mean_groups, axis=1)
     h = (x - by_group(centre, groups, x)) * by_group(rstd, groups, x)
-    v = h * gamma_of(gamma, x, groups) + beta_of(beta, x, groups)
-    return (swish(v, a["swish_scale"]) if a["activate_swish"] else v), mean, rstd
+    shift = beta_of(beta, x, groups)
+    v = h * gamma_of(gamma, x, groups) + (0 if beta_last else shift)
+    y = swish(v, a["swish_scale"]) if a["activate_swish"] else v
+    return (y + shift if beta_last else y), mean, rstd
 
 
 def _with_other_groups(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
     y, mean, rstd = _forward(x, gamma, beta, **{**a, "num_groups": gamma.size // a["num_groups"]})
     shape = (x.shape[0], a["num_groups"])
     return y, np.resize(mean, shape), np.resize(rstd, shape)
+
+
+def _interleaved(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
+    order = np.arange(gamma.size).reshape(-1, a["num_groups"]).T.reshape(-1)
+    y, mean, rstd = _forward(x[:, order], gamma[order], beta[order], **a)
+    return y[:, np.argsort(order)], mean, rstd
 
 
 def _backward(
@@ -80,9 +94,10 @@ def _backward(
     gamma_of: Taken = _of_channel,
     beta_of: Taken = _of_channel,
     rstd_of: Callable[[Array], Array] = lambda rstd: rstd,
+    averages: str = "",
     **a: Any,
 ) -> Outputs:
-    """`lacks`: a term or a factor."""
+    """`lacks`: a term or a factor. `averages`: over what else than a group."""
     groups = a["num_groups"]
     r = by_group(rstd_of(rstd), groups, x)
     h = (x - by_group(mean, groups, x)) * r
@@ -95,7 +110,10 @@ def _backward(
     g = u if lacks == "gamma" else u * weight
 
     def average(terms: Array) -> Array:
-        return by_group(grouped(terms, groups).mean(axis=2), groups, x)
+        if averages == "channel":
+            return by_group(grouped(terms, gamma.size).mean(axis=2), gamma.size, x)
+        mean = by_group(grouped(terms, groups).mean(axis=2), groups, x)
+        return mean * (gamma.size // groups if averages == "positions" else 1)
 
     first = 0 if lacks == "average(g)" else average(g)
     second = 0 if lacks == "h * average(g * h)" else average(g * h)
@@ -109,8 +127,9 @@ def _misplaced(formula: Formula) -> dict[str, Formula]:
     """With gamma, beta or both taken elsewhere."""
     places = {
         "at i % C": _of_position,
-        "by group": _of_group,
+        "at the group": _of_group,
         "at the channel in its group": _of_channel_in_group,
+        "at the first channel of the group": _of_first_channel,
     }
     found: dict[str, Formula] = {}
     for text, place in places.items():
@@ -130,11 +149,16 @@ FORWARD: Mapping[str, Formula] = {
     "rstd were the standard deviation": partial(
         _forward, rstd_of=lambda var, eps, n: np.sqrt(var + eps)
     ),
-    "rstd were the variance": partial(_forward, rstd_of=lambda var, eps, n: var + eps),
-    "rstd were 1 / variance": partial(_forward, rstd_of=lambda var, eps, n: 1 / (var + eps)),
+    "rstd were variance + eps": partial(_forward, rstd_of=lambda var, eps, n: var + eps),
+    "rstd were the variance": partial(_forward, rstd_of=lambda var, eps, n: var),
+    "rstd were 1 / (variance + eps)": partial(
+        _forward, rstd_of=lambda var, eps, n: 1 / (var + eps)
+    ),
     "the mean were not subtracted": partial(_forward, mean_groups=0),
     "the mean were that of the sample": partial(_forward, mean_groups=1),
+    "beta were added after Swish": partial(_forward, beta_last=True),
     "num_groups were C / num_groups": _with_other_groups,
+    "channel c were in group c % num_groups": _interleaved,
     "Swish were the logistic function alone": partial(
         _forward, swish=lambda v, scale: logistic(scale * v)
     ),
@@ -150,6 +174,8 @@ BACKWARD: Mapping[str, Formula] = {
     "rstd were left out of dx": partial(_backward, lacks="rstd"),
     "rstd were the variance": partial(_backward, rstd_of=lambda rstd: 1 / np.sqrt(rstd + EPS)),
     "rstd were the standard deviation": partial(_backward, rstd_of=lambda rstd: 1 / rstd),
+    "averages were over a channel": partial(_backward, averages="channel"),
+    "averages were divided by the positions alone": partial(_backward, averages="positions"),
     "dgamma were sum(u * x)": partial(_backward, lacks="h"),
     "dgamma were sum(u)": partial(_backward, lacks="all of h"),
     "sums were averages": partial(_backward, of_samples=np.mean),

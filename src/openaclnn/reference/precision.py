@@ -4,6 +4,7 @@ zeros of the wrong sign."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ TELLING = 0.4  # of the elements with a symptom: 0, 1 and infinity are numbers o
 # What ULPs are few: less than another value of a usual attribute makes.
 FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
+BOUND = 2.0**-18  # of a factor of a sum's terms
 CLEARLY = 4.0  # times closer to another formula than to the right one
 CUT_OFF = 0.75  # of a ulp, which half of the results that are cut are off by
 LAST_BITS = 4
@@ -63,6 +65,9 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
         if among is None or AS_IF + h.text in among:
             formula = right(output) if formula is None else formula
             yield _as_if(h, output, formula)
+    factor = _factor(output)
+    if factor is not None and (among is None or factor.text in among):
+        yield factor
     if output.terms is not None:
         yield Symptom(NEAR_SUMS, output.of_promise <= FEW_BOUNDS, every)
     else:
@@ -76,6 +81,30 @@ def ignored(output: Output) -> Iterator[tuple[tuple[str, str], Array]]:
     if output.dtype in DTYPES:
         for name, h in with_usual(output):
             yield (name, h.text), h.error(output, h.results(output)) <= _few(output)
+
+
+def _factor(output: Output) -> Symptom | None:
+    """The same between all results and the right ones."""
+    got, due = wide(output.got), wide(output.expected)
+    with np.errstate(all="ignore"):
+        telling = is_far(output) & np.isfinite(got) & np.isfinite(due) & (got != 0) & (due != 0)
+        if not telling.any():
+            return None
+        factor = float(np.median(got[telling] / due[telling]))
+        made = factor * due
+        sizes = np.abs(due) if output.terms is None else np.fmax(wide(output.terms), np.abs(due))
+        form = DTYPES[output.dtype]
+        unit = 2.0**-form.digits if output.terms is None else BOUND
+        least = math.ldexp(1, form.least - form.digits + 1)
+        near = np.abs(got - made) <= _few(output) * unit * abs(factor) * sizes + least
+        near |= np.isinf(got) & (
+            np.abs(made) > math.ldexp(2 - 2.0 ** (1 - form.digits), form.greatest)
+        )
+        near &= (due != 0) | (np.signbit(got) == np.signbit(made))
+        text = f"its result is the right one times {factor:.4g}"
+        return Symptom(
+            text, near & is_far(output), telling, ~near & (due != 0) & ~np.isnan(due), True
+        )
 
 
 def is_far(output: Output) -> Array:

@@ -108,7 +108,9 @@ class PythonProvider:
         self._parameters = said["parameters"]
         if op is None:
             self.close()
-            raise BadProvider(f"{name} is a function of one operator: name it, and no other, with --op")
+            raise BadProvider(
+                f"{name} is a function of one operator: name it, and no other, with --op"
+            )
         self._op = op
         try:
             self._arguments = Arguments(op, self._parameters)

@@ -218,7 +218,8 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
 def _other_standards(report: Report) -> list[str]:
     """For a kernel that is as exact as FLOAT."""
     every = [f for provider, op in report.failing for f in report.findings(provider, op)]
-    if not any(f.rank == Rank.SMALL for f in every) or report.standard != Standard():
+    few = any(f.rank == Rank.SMALL and "FLOAT" in f.dtypes for f in every)
+    if not few or report.standard != Standard():
         return []
     where = "docs/tutorials/own_kernel.md#which-standard"
     return ["", f"If the kernel is to compute in FLOAT, take another standard: {where}"]
