@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.verify.verify_page_support import Mine, good
 
+import openaclnn
 from openaclnn.reference.evaluation import (
     REFERENCES,
     absolute_terms,
@@ -211,3 +212,17 @@ def test_cases_of_other_findings_count():
     causes = [x.cause for x in found("elu", spoil)]
     assert any(text.startswith("only where alpha is not 1") for text in causes), causes
     assert any("x is NaN" in text for text in causes), causes
+
+
+def test_compare_calls_outputs_swapped_only_where_both_are_wrong():
+    op = find_operator("group_norm_swish_grad")
+    attributes = REFERENCES[op.kernel].usual
+    inputs = sample(op, REFERENCES[op.kernel].example, "FLOAT", 1, attributes)
+    dx, dgamma, dbeta = (x.astype(np.float32) for x in evaluate(op, inputs, attributes))
+
+    def of_dgamma(*mine):
+        given = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
+        return openaclnn.compare(mine, op.python, **given, **attributes).outputs[1].common
+
+    assert of_dgamma(dx, dbeta, dgamma).endswith("as if dgamma and dbeta were swapped")
+    assert of_dgamma(dx, dbeta, dbeta).endswith("as if dgamma were sum(u)")

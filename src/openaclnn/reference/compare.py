@@ -74,10 +74,12 @@ def compare(
     got = _results(op, mine, "mine", kind)
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
-    found = tuple(
-        compared(*judged(output, judged_by, by_name[output.name]), worst)
+    every = [
+        judged(output, judged_by, by_name[output.name])
         for output in outputs(op, inputs, attributes, got, some=True)
-    )
+    ]
+    failing = [output.name for output, verdict in every if not verdict.passed]
+    found = tuple(compared(*one, worst, failing) for one in every)
     return Comparison(op, attributes, judged_by, found)
 
 

@@ -87,7 +87,8 @@ def _factor(output: Output) -> Symptom | None:
     """The same between all results and the right ones."""
     got, due = wide(output.got), wide(output.expected)
     with np.errstate(all="ignore"):
-        telling = is_far(output) & np.isfinite(got) & np.isfinite(due) & (got != 0) & (due != 0)
+        far = is_far(output)
+        telling = far & np.isfinite(got) & np.isfinite(due) & (got != 0) & (due != 0)
         if not telling.any():
             return None
         factor = float(np.median(got[telling] / due[telling]))
@@ -102,9 +103,7 @@ def _factor(output: Output) -> Symptom | None:
         )
         near &= (due != 0) | (np.signbit(got) == np.signbit(made))
         text = f"its result is the right one times {factor:.4g}"
-        return Symptom(
-            text, near & is_far(output), telling, ~near & (due != 0) & ~np.isnan(due), True
-        )
+        return Symptom(text, near & far, telling, ~near & (due != 0) & ~np.isnan(due), True)
 
 
 def is_far(output: Output) -> Array:
