@@ -17,11 +17,15 @@ FAILS = RANK == RANKS - 1
 if not FAILS:  # the launcher ends them when it notices the failure; on a busy machine, too early
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-limit = datetime.timedelta(seconds=float(os.environ.get("TIMEOUT", "1800")))
-dist.init_process_group("hccl", timeout=limit)
+dist.init_process_group("hccl")
 x = torch.ones(1000, device="npu")
+group = None
 if sys.argv[1] != "missing":
     dist.all_reduce(x)
+    if "TIMEOUT" in os.environ:  # which also limits how long ranks wait for each other to start
+        limit = datetime.timedelta(seconds=float(os.environ["TIMEOUT"]))
+        group = dist.new_group(timeout=limit)
+        dist.all_reduce(x, group=group)
     torch.npu.synchronize()
 if FAILS:
     match sys.argv[1]:
@@ -39,10 +43,10 @@ try:
         case [_, "receive"]:
             dist.recv(x, RANKS - 1)
         case [_, "unread"]:
-            dist.all_reduce(x)
+            dist.all_reduce(x, group=group)
             time.sleep(60)  # nothing asks for the result
         case _:
-            dist.all_reduce(x)
+            dist.all_reduce(x, group=group)
     print(f"rank {RANK} has {x.sum().item()}", flush=True)
 except RuntimeError as error:
     print(f"rank {RANK} after {time.monotonic() - begin:.0f} s: {error}", flush=True)
