@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from openaclnn.reference.evaluation import (
 from openaclnn.reference.standards import Standard
 from openaclnn.rows.catalogue import find_operator
 from openaclnn.rows.table import PRODUCTS
+from openaclnn.verify.conditions import of_values
 from openaclnn.verify.finding import Rank
 from openaclnn.verify.findings import findings
 from openaclnn.verify.generate import generate
@@ -54,6 +57,8 @@ def with_others(change, inputs_of=lambda inputs: inputs):
 def of_formula(formula):
     def spoil(case, inputs, made):
         exact = evaluate(case.op, inputs, case.attributes, formula=formula)
+        if case.op.pointwise:  # a mistake may not use all inputs
+            exact = [np.broadcast_to(x, made.shape) for x in exact]
         pairs = zip(exact, case.output_dtypes, strict=True)
         return Outcome(tuple(rounded(x, dtype) for x, dtype in pairs))
 
@@ -87,19 +92,21 @@ def test_right_results_have_none():
     assert found("elu", good) == []
 
 
+KNOWN = [(op, text) for op, r in REFERENCES.items() for text in r.mistakes]
+
+
 @pytest.mark.parametrize(
-    ("op", "text"), [(op, text) for op, r in REFERENCES.items() for text in r.mistakes]
+    ("op", "text", "dtype"),
+    [(*own, dtype) for own, dtype in zip(KNOWN, cycle(("FLOAT", "FLOAT16")))],
 )
-def test_mistakes_that_the_references_know(op, text):
-    """Whatever the dtype."""
+def test_mistakes_that_the_references_know(op, text, dtype):
     spoil = of_formula(REFERENCES[op].mistakes[text])
-    for dtype in ("FLOAT", "FLOAT16"):
-        first, *others = found(op, spoil, dtype, every=11)
-        assert f"as if {text}" in first.cause
-        assert all(x.rank == Rank.REST and len(x.results) <= 2 for x in others)
+    first, *others = found(op, spoil, dtype, every=11)
+    assert f"as if {text}" in first.cause
+    assert all(x.rank == Rank.REST and len(x.results) <= 2 for x in others)
 
 
-@pytest.mark.parametrize("op", [op for op, r in REFERENCES.items() if r.mistakes])
+@pytest.mark.parametrize("op", [op for op, r in REFERENCES.items() if r.terms])
 def test_without_a_mistake_their_formulas_are_right(op):
     """Or they would be wrong in two ways."""
     (plain,) = {m.func for m in REFERENCES[op].mistakes.values() if isinstance(m, partial)}
@@ -118,7 +125,7 @@ def test_without_a_mistake_their_formulas_are_right(op):
     ("op", "change", "text"),
     [
         ("group_norm_swish", {"eps": 0.0}, "as if eps were 0"),
-        ("group_norm_swish", {"activate_swish": False}, "only with activate_swish = True"),
+        ("group_norm_swish", {"activate_swish": False}, "as if activate_swish were False"),
         ("group_norm_swish", {"swish_scale": 1.0}, "as if swish_scale were 1"),
         ("group_norm_swish_grad", {"swish_scale": 1.0}, "as if swish_scale were 1"),
     ],
@@ -132,17 +139,17 @@ def test_attributes_of_group_norms(op, change, text):
 @pytest.mark.parametrize(
     ("op", "spoil", "cause"),
     [
-        ("elu", with_others(lambda a: {"scale": 1.0}), "only where scale is not 1"),
+        ("elu", with_others(lambda a: {"scale": 1.0}), "as if scale were 1"),
         ("elu", with_others(swapped), "as if scale and input_scale were swapped"),
         ("elu", with_others(lambda a: {"alpha": float(rounded(np.array(a["alpha"]), "FLOAT16"))}),
          "as if alpha were rounded to FLOAT16"),
         ("elu_backward", with_others(lambda a: {"is_result": not a["is_result"]}),
          "as if is_result were inverted"),
-        ("elu_backward", with_others(lambda a: {"is_result": False}), "only with is_result = True"),
+        ("elu_backward", with_others(lambda a: {"is_result": False}), "as if is_result were False"),
         ("logit", with_others(lambda a: {"eps": 0.1}), "as if eps were 0.1"),
         ("logit_grad", with_others(lambda a: {}, lambda xs: [*reversed(xs)]),
          "as if x and dy were swapped"),
-        ("logit", times(1 / math.log(2)), "its result is the right one times 1.443"),
+        ("logit", times(1 / math.log(2)), "its result is the right one times 1.44"),
         ("leaky_relu", where(lambda x, i: np.isnan(x), 0), "x is NaN; all such elements are wrong"),
         ("leaky_relu", where(lambda x, i: i >= x.size - x.size % 16, 7),
          "it lies past the last full block of 16 elements"),
@@ -202,6 +209,22 @@ def test_zeros_of_either_sign_in_random_results_are_no_cause():
     assert only.cause.startswith("only with layout transposed")
 
 
+def test_what_no_cause_explains():
+    """Its example is no element that a finding before it has."""
+
+    def spoil(case, inputs, made):
+        rng = np.random.default_rng(zlib.crc32(case.id.encode()))
+        if rng.random() < 0.2:  # elements here and there, off by several factors
+            drawn = rng.random(made.shape) < 0.1
+            made = np.where(drawn, made / rng.uniform(2, 9, made.shape), made)
+        return Outcome((np.where(np.isnan(inputs[0]), 0, made).astype(made.dtype),))
+
+    first, rest = found("leaky_relu", spoil)
+    assert "x is NaN" in first.cause
+    assert (rest.cause, rest.rank) == ("other cases", Rank.REST)
+    assert not any(math.isnan(r.element.inputs["x"][0]) for r in rest.results)
+
+
 def test_cases_of_other_findings_count():
     """NaN becomes 0 everywhere, and alpha is ignored: cases that have both fail once."""
 
@@ -210,8 +233,24 @@ def test_cases_of_other_findings_count():
         return Outcome((rounded(np.where(np.isnan(inputs[0]), 0, exact), case.dtype),))
 
     causes = [x.cause for x in found("elu", spoil)]
-    assert any(text.startswith("only where alpha is not 1") for text in causes), causes
+    assert any("computed as if alpha were 1" in text for text in causes), causes
     assert any("x is NaN" in text for text in causes), causes
+
+
+@pytest.mark.parametrize(
+    ("bad", "others", "text"),
+    [
+        ([2, 1e30, "nan"], [0, 1], "with n above 1 or NaN"),
+        ([-2, 0.1], [0.5, math.inf], "with n below 0.5"),
+        ([-2, 2, 3], [0, 1], "with n outside [0, 1]"),
+        ([-2, 2, "nan"], [0, 1], "with n outside [0, 1] or NaN"),
+        ([0, 1, 2], [math.inf, "nan"], "with a finite n"),
+        ([2, 0.5], [0, 1], "with n = 0.5 or 2"),
+        (["mean", "sum", 1], [0], "where n is not 0"),
+    ],
+)
+def test_values_of_an_attribute(bad, others, text):
+    assert of_values("n", bad, others).text == text
 
 
 def test_compare_calls_outputs_swapped_only_where_both_are_wrong():

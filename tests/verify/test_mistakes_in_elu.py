@@ -27,9 +27,9 @@ def elu(x, alpha, scale, input_scale):
 RIGHT = {"x": "x", "before": "pass", "high": "s * w", "low": "s * a * np.expm1(i * w)",
          "after": "pass"}  # fmt: skip
 MISTAKES = {
-    "no alpha": ({"low": "s * np.expm1(i * w)"}, "where alpha is not 1"),
-    "no input_scale": ({"low": "s * a * np.expm1(w)"}, "where input_scale is not 1"),
-    "scale of negative x alone": ({"high": "w"}, "where scale is not 1"),
+    "no alpha": ({"low": "s * np.expm1(i * w)"}, "as if alpha were 1$"),
+    "no input_scale": ({"low": "s * a * np.expm1(w)"}, "as if input_scale were 1$"),
+    "scale of negative x alone": ({"high": "w"}, "as if scale were left out above 0$"),
     "a tail": ({"after": "y.reshape(-1)[y.size - y.size % 32:] = 7"}, "block of (32|16|8) elem"),
     "a bound above": ({"before": "w = np.minimum(w, F(10))"}, "x is above 10"),
     "a bound below": ({"before": "w = np.where(w < -4, F(-4), w)"}, "x is below -4"),

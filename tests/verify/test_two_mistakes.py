@@ -92,12 +92,12 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, x):
         (
             "factor = np.longdouble(scale)",
             "if x.size % 8: y.reshape(-1)[-(x.size % 8):] = 12345",
-            ("only where alpha is not 1", "it lies past the last full block of 8 elements"),
+            ("as if alpha were 1$", "it lies past the last full block of 8 elements"),
         ),
         (
             "factor, x = np.longdouble(alpha), np.maximum(x, -5)",
             "",
-            ("only where scale is not 1", "self_or_result is below -5"),
+            ("as if scale were left out below 0$", "self_or_result is below -5"),
         ),
     ],
     ids=("alpha ignored and a tail", "scale ignored and a clamp"),
@@ -182,7 +182,7 @@ def group_norm_swish(x, gamma, beta, num_groups, eps, activate_swish, swish_scal
         "python:mine.py:group_norm_swish", "group_norm_swish", "--dtype", "fp32", "--dtype", "fp16"
     )
     check(found, "wrong", "^only with tensors of FLOAT beside those of 16 bits$")
-    check(found, "wrong", "as if eps were added to the root; y is wrong, rstd is wrong in most")
+    check(found, "wrong", "y is computed as if eps were added to the root; rstd is wrong in most")
     assert not any(", ;" in f["cause"] for f in found)
 
 
@@ -200,25 +200,6 @@ def hardshrink(x, lambd):
     _, found = verified("python:mine.py:hardshrink", "hardshrink", "--dtype", "fp32")
     check(found, "wrong", "it lies past the last full block of 16 elements")
     check(found, "wrong", "^all other wrong elements have .*: x is exactly at a threshold")
-
-
-TWO_MISTAKES = """
-import numpy as np
-
-def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    g, x = grad_output.astype(np.float64), self_or_result.astype(np.float64)
-    t = x + alpha if is_result else scale * alpha * np.exp(input_scale * x)
-    return np.where(x > 0, g * scale, g * input_scale * t).astype(grad_output.dtype)
-"""
-
-
-def test_a_mistake_without_a_cause_is_left():
-    """One in finite values, and infinity times an exp that is 0, which no condition describes."""
-    Path("mine.py").write_text(TWO_MISTAKES, encoding="utf-8")
-    status, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
-    assert status == 1
-    check(found[:1], "wrong", "with is_result = True, .* cases with scale = 1.0507, 2 or 3$")
-    assert found[1]["cause"] == "other cases"
 
 
 THREE_MISTAKES = """
@@ -279,4 +260,4 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
 def test_a_flag_that_is_ignored_beside_rounding():
     Path("mine.py").write_text(FLAG, encoding="utf-8")
     _, found = verified("python:mine.py:elu_backward", "elu_backward", "--dtype", "fp32")
-    check(found[:1], "wrong", "only with is_result = True ")
+    check(found[:1], "wrong", "as if is_result were False$")

@@ -47,7 +47,7 @@ IN_C = {
                              "place(&v,",
                              None, "^only where self_or_result is not contiguous "),
     "input_scale of results": ("g * p->inputScale * (x + negative)", "g * (x + negative)", "wrong",
-                               "with is_result = True, only where input_scale is not 1 "),
+                               "as if input_scale were 1, only with is_result = True "),
     "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
                           "it lies past the last full block of 8 elements"),
     "reads ahead": ("const double x = get(&p->x, place(&p->x, i));",
@@ -72,8 +72,8 @@ IN_C = {
                                 "  for (int64_t i = 0; i < count; ++i) {", "wrong",
                                 "only when grad_input is in the memory of an input"),
     "scalars in double": ("*value = (float)*value", "(void)0", "wrong",
-                          "it is computed as if scalars were not rounded to FLOAT$"),
-    "ignores isResult": ("p->isResult", "0", "wrong", "with is_result = True"),
+                          "is computed as if scalars were not rounded to FLOAT$"),
+    "ignores isResult": ("p->isResult", "0", "wrong", "as if is_result were False"),
     "a stub": ("  Plan p = {.isResult = isResult};", "  return 161001;\n  Plan p = {0};", "status",
                "in every case|must be refused"),
     "accepts every shape": ("if (!sameShape(&p.grad, &p.x) ||", "if (0 &&", None,
@@ -85,9 +85,9 @@ IN_TRITON = {
                  "x is NaN"),
     "strides of the inputs": ("    x, dy = x.contiguous(), dy.contiguous()\n", "", "wrong",
                               "only where a tensor has gaps between its elements"),
-    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "it is computed as if eps were 0.1"),
+    "ignores eps": ("out, n, eps,", "out, n, 0.1,", "wrong", "is computed as if eps were 0.1"),
     "an integer eps": ("out, n, eps,", "out, n, int(eps),", "wrong",
-                       "it is computed as if eps were 0"),
+                       "is computed as if eps were 0"),
 }  # fmt: skip
 
 

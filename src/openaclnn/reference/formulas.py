@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import mistakes_elementwise as wrong
 from .domains import Domain, ordinary, probability, wide
+from .exponential import exponential
 
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]  # by Python name
@@ -85,7 +87,7 @@ def leaky_relu_backward(
 
 
 def elu(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
-    return np.where(x > 0, scale * x, scale * alpha * _exponential(np.expm1, x, input_scale))
+    return np.where(x > 0, scale * x, scale * alpha * exponential(np.expm1, x, input_scale))
 
 
 # The product of attributes is made first: float64 holds it.
@@ -98,19 +100,8 @@ def elu_backward(
         total = x + shift  # x and shift may cancel, and then what shift lost is what is left
         total = np.where((lost == 0) | ~np.isfinite(lost), total, total + lost)  # -0 stays
         return np.where(x > 0, g * scale, g * input_scale * total)
-    power = _exponential(np.exp, x, input_scale)
+    power = exponential(np.exp, x, input_scale)
     return np.where(x > 0, g * scale, g * (alpha * scale * input_scale) * power)
-
-
-def _exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Array:
-    """exp or expm1 of the product x rate, which is exact for FLOAT and rounded for DOUBLE. Of a
-    number it is neither 0 nor infinite, so that times 0 or infinity it is what it must be: near the
-    end of the range of x's dtype, which is wider than that of the result, it stays what it is
-    there."""
-    exponent = (x.astype(np.float64) * np.float64(rate)).astype(x.dtype)
-    last = 0.98 * np.log(np.finfo(exponent.dtype).max)
-    within = np.clip(exponent, -last, last)
-    return function(np.where(np.isinf(exponent), exponent, within))
 
 
 def _lost(x: Array, y: float, product: Array) -> Array:
@@ -221,6 +212,7 @@ _SLOPES = (0.01, 0.0, 1.0, -0.5, 2.0, 0.1, 1e-3, 1e30, math.inf, math.nan)
 REFERENCES: dict[str, Reference] = {
     "leaky_relu": Reference(
         formula=leaky_relu,
+        mistakes=wrong.LEAKY_RELU,
         domain=(wide,),
         special=lambda a: {"0": 0.0},
         attributes=tuple({"negative_slope": slope} for slope in _SLOPES),
@@ -228,6 +220,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "leaky_relu_backward": Reference(
         formula=leaky_relu_backward,
+        mistakes=wrong.LEAKY_RELU_BACKWARD,
         domain=(wide, ordinary),
         special=lambda a: {"0": 0.0},
         attributes=(
@@ -238,6 +231,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "elu": Reference(
         formula=elu,
+        mistakes=wrong.ELU,
         domain=(ordinary,),
         rates={"x": "input_scale"},
         special=_elu_special,
@@ -247,6 +241,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "elu_backward": Reference(
         formula=elu_backward,
+        mistakes=wrong.ELU_BACKWARD,
         domain=(wide, ordinary),
         rates={"self_or_result": "input_scale"},
         special=_elu_special,
@@ -260,6 +255,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "hardshrink": Reference(
         formula=hardshrink,
+        mistakes=wrong.HARDSHRINK,
         domain=(ordinary,),
         special=lambda a: {"lambd": max(a["lambd"], 0.0)},
         attributes=_LAMBDAS,
@@ -267,6 +263,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "hardshrink_backward": Reference(
         formula=hardshrink_backward,
+        mistakes=wrong.HARDSHRINK_BACKWARD,
         domain=(wide, ordinary),
         special=lambda a: {"lambd": max(a["lambd"], 0.0)},
         attributes=_LAMBDAS,
@@ -274,6 +271,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "logit": Reference(
         formula=logit,
+        mistakes=wrong.LOGIT,
         domain=(probability,),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
@@ -281,6 +279,7 @@ REFERENCES: dict[str, Reference] = {
     ),
     "logit_grad": Reference(
         formula=logit_grad,
+        mistakes=wrong.LOGIT_GRAD,
         domain=(probability, wide),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,

@@ -34,7 +34,6 @@ class Hypothesis:
     inputs: Sequence[Array]
     attributes: Mapping[str, Any]
     rounding: bool = True  # of scalars to FLOAT
-    zeros_tell: bool = False  # zeros and infinities count as evidence, too
     formula: Callable[..., Any] | None = None  # instead of the reference's
     wrong: tuple[str, ...] = ()  # outputs that this mistake must change
 
@@ -75,6 +74,10 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
     if not op.kernel or not inputs:
         return
     yield from _outputs_swapped(output)
+    shapes = [x.shape for x in inputs]
+    for text, attributes in _constant(op, given):
+        if op.pointwise or refused(op, shapes, attributes) is None:
+            yield Hypothesis(text, inputs, attributes)
     for text, formula in REFERENCES[op.kernel].mistakes.items():
         yield Hypothesis(text, inputs, given, formula=formula)
     names = [p.python_name for p in op.input_tensors]
@@ -91,32 +94,14 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
         if inputs[i].dtype == inputs[k].dtype and inputs[i].shape == inputs[k].shape:
             swapped = list(inputs)
             swapped[i], swapped[k] = inputs[k], inputs[i]
-            yield Hypothesis(
-                f"{names[i]} and {names[k]} were swapped", swapped, given, zeros_tell=True
-            )
-    for i in range(len(inputs) if not op.pointwise else 0):
+            yield Hypothesis(f"{names[i]} and {names[k]} were swapped", swapped, given)
+    for i in range(len(inputs) if len(inputs) > 1 else 0):
         value = REFERENCES[op.kernel].neutral.get(names[i], 1.0)
         ones = [*inputs[:i], np.full_like(inputs[i], value), *inputs[i + 1 :]]
         yield Hypothesis(_were(names[i], value), ones, given)
-    shapes = [x.shape for x in inputs]
-    for text, attributes in _constant(op, given):
-        if op.pointwise or refused(op, shapes, attributes) is None:
-            yield Hypothesis(text, inputs, attributes)
     for text, attributes in _changed(given, compute):
         if op.pointwise or refused(op, shapes, attributes) is None:
-            yield Hypothesis(text, inputs, attributes, zeros_tell=True)
-
-
-def with_usual(output: Output) -> Iterator[tuple[str, Hypothesis]]:
-    """By each attribute that is not what it usually is: a kernel ignores it."""
-    op, given, inputs = output.op, output.attributes, output.inputs
-    if not op.kernel or not inputs:
-        return
-    for name, usual in REFERENCES[op.kernel].usual.items():
-        attributes = {**given, name: usual}
-        fits = op.pointwise or refused(op, [x.shape for x in inputs], attributes) is None
-        if given[name] != usual and fits:
-            yield name, Hypothesis(_were(name, usual), inputs, attributes)
+            yield Hypothesis(text, inputs, attributes)
 
 
 def _outputs_swapped(output: Output) -> Iterator[Hypothesis]:
@@ -145,13 +130,15 @@ def _were(name: str, value: Any) -> str:
 
 
 def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """An attribute with another than its usual value: with one that cases have, or 0."""
-    usual = REFERENCES[op.kernel].usual
+    """An attribute ignored, which is one with its usual value; or with another that cases have, or
+    0."""
     for name, value in given.items():
-        known = [a[name] for a in REFERENCES[op.kernel].attributes if _is_number(a[name])]
+        known = [
+            a[name] for a in REFERENCES[op.kernel].attributes if isinstance(a[name], int | float)
+        ]
         known += [0.0] if isinstance(value, float) else []
         for v in dict.fromkeys(known):
-            if v not in (value, usual[name]) and v == v:
+            if v != value and v == v:
                 yield _were(name, v), {**given, name: v}
 
 

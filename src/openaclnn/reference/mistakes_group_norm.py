@@ -38,6 +38,12 @@ def _of_first_channel(v: Array, x: Array, groups: int) -> Array:
     return by_channel(np.repeat(v[::size], size), x)
 
 
+def _taken(of_first: tuple[str, ...], mean: Array, rstd: Array) -> tuple[Array, Array]:
+    """Mean and rstd, those of the first sample for all where they are named."""
+    first_mean, first_rstd = (np.broadcast_to(s[:1], s.shape) for s in (mean, rstd))
+    return first_mean if "mean" in of_first else mean, first_rstd if "rstd" in of_first else rstd
+
+
 def _forward(
     x: Array,
     gamma: Array,
@@ -48,20 +54,22 @@ def _forward(
     beta_of: Taken = _of_channel,
     mean_groups: int | None = None,
     beta_last: bool = False,
+    of_first: tuple[str, ...] = (),
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
-    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish."""
+    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `of_first`:
+    statistics of the first sample, taken for all."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
-    centre = mean
+    centre, root = _taken(of_first, mean, rstd)
     if mean_groups is not None:
         centre = np.zeros_like(mean)
         if mean_groups:
             means = grouped(x, mean_groups).mean(axis=2)
             mean = centre = np.repeat(means, groups // mean_groups, axis=1)
-    h = (x - by_group(centre, groups, x)) * by_group(rstd, groups, x)
+    h = (x - by_group(centre, groups, x)) * by_group(root, groups, x)
     shift = beta_of(beta, x, groups)
     v = h * gamma_of(gamma, x, groups) + (0 if beta_last else shift)
     y = swish(v, a["swish_scale"]) if a["activate_swish"] else v
@@ -95,10 +103,13 @@ def _backward(
     beta_of: Taken = _of_channel,
     rstd_of: Callable[[Array], Array] = lambda rstd: rstd,
     averages: str = "",
+    of_first: tuple[str, ...] = (),
     **a: Any,
 ) -> Outputs:
-    """`lacks`: a term or a factor. `averages`: over what else than a group."""
+    """`lacks`: a term or a factor. `averages`: over what else than a group. `of_first`: as in
+    _forward."""
     groups = a["num_groups"]
+    mean, rstd = _taken(of_first, mean, rstd)
     r = by_group(rstd_of(rstd), groups, x)
     h = (x - by_group(mean, groups, x)) * r
     weight = gamma_of(gamma, x, groups)
@@ -115,12 +126,24 @@ def _backward(
         mean = by_group(grouped(terms, groups).mean(axis=2), groups, x)
         return mean * (gamma.size // groups if averages == "positions" else 1)
 
-    first = 0 if lacks == "average(g)" else average(g)
-    second = 0 if lacks == "h * average(g * h)" else average(g * h)
+    inside = u if lacks == "gamma in averages" else g
+    first = 0 if lacks == "average(g)" else average(inside)
+    second = 0 if lacks == "h * average(g * h)" else average(inside * h)
     dx = (g - first - h * second) * (1 if lacks == "rstd" else r)
     others = (0, *range(2, x.ndim))
     dgamma = u * {"h": x, "all of h": np.ones_like(x)}.get(lacks, h)
     return dx, of_samples(dgamma[samples], axis=others), of_samples(u[samples], axis=others)
+
+
+def _of_first(formula: Formula) -> dict[str, Formula]:
+    return {
+        f"{text} of the first sample were taken for all": partial(formula, of_first=names)
+        for text, names in {
+            "the mean": ("mean",),
+            "rstd": ("rstd",),
+            "mean and rstd": ("mean", "rstd"),
+        }.items()
+    }
 
 
 def _misplaced(formula: Formula) -> dict[str, Formula]:
@@ -157,6 +180,10 @@ FORWARD: Mapping[str, Formula] = {
     "the mean were not subtracted": partial(_forward, mean_groups=0),
     "the mean were that of the sample": partial(_forward, mean_groups=1),
     "beta were added after Swish": partial(_forward, beta_last=True),
+    **_of_first(_forward),
+    "beta were subtracted": partial(
+        _forward, beta_of=lambda v, x, groups: -_of_channel(v, x, groups)
+    ),
     "num_groups were C / num_groups": _with_other_groups,
     "channel c were in group c % num_groups": _interleaved,
     "Swish were the logistic function alone": partial(
@@ -174,6 +201,11 @@ BACKWARD: Mapping[str, Formula] = {
     "rstd were left out of dx": partial(_backward, lacks="rstd"),
     "rstd were the variance": partial(_backward, rstd_of=lambda rstd: 1 / np.sqrt(rstd + EPS)),
     "rstd were the standard deviation": partial(_backward, rstd_of=lambda rstd: 1 / rstd),
+    "gamma were left out of both averages": partial(_backward, lacks="gamma in averages"),
+    "beta were subtracted": partial(
+        _backward, beta_of=lambda v, x, groups: -_of_channel(v, x, groups)
+    ),
+    **_of_first(_backward),
     "averages were over a channel": partial(_backward, averages="channel"),
     "averages were divided by the positions alone": partial(_backward, averages="positions"),
     "dgamma were sum(u * x)": partial(_backward, lacks="h"),

@@ -13,9 +13,9 @@ import numpy as np
 from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from .judge import Output, wide
-from .precision import TELLING, symptoms
+from .precision import AS_IF, TELLING, symptoms
 
-EVERY_WRONG, IN_COMMON = "every wrong element has", " this in common: "
+EVERY_WRONG = "every wrong element"
 ALL_SUCH = "all such elements are wrong"
 SOME = 1024  # elements that are looked at before all are
 FEW_INPUTS = 1 << 18  # elements of inputs of a sum
@@ -55,7 +55,15 @@ def common(output: Output, wrong: Array, failing: Collection[str] = ()) -> str:
     if not found:
         return ""
     _, text, more = min(found, key=lambda entry: entry[0])
-    return f"{EVERY_WRONG}{IN_COMMON}{text}{more}"
+    return f"{in_common(EVERY_WRONG, text)}{more}"
+
+
+def in_common(subject: str, text: str) -> str:
+    """In a sentence; the subject is plural unless it begins with "every" or "nearly every"."""
+    is_one = "every" in subject.split()[:2]
+    if text.startswith(AS_IF):
+        return f"{subject} {'is' if is_one else 'are'} {text.removeprefix('it is ')}"
+    return f"{subject} {'has' if is_one else 'have'} this in common: {text}"
 
 
 def _symptoms(output: Output, at: Array, wrong: Array, failing: Collection[str]) -> list[str]:
@@ -163,6 +171,7 @@ def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     yield f"{name} is subnormal", (np.abs(x) < least) & (x != 0)
     yield f"{name} {NEAR_ZERO}", np.abs(x) <= NEAR
     yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
+    yield f"{name} is positive", x > 0
     yield f"{name} is positive or +0", ~np.signbit(x) & ~np.isnan(x)
 
 

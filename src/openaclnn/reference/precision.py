@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .evaluation import Array
-from .hypotheses import Hypothesis, hypotheses, right, with_usual
+from .evaluation import Array, compute_dtype
+from .hypotheses import Hypothesis, hypotheses, right
 from .judge import Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
 AS_IF = "it is computed as if "
 SIGN = "its result is a zero of the wrong sign"
+CANCELLED = "its result is off by a few ulp of 1, as where almost equal numbers are subtracted"
 NEAR = "its result is off by a few ulp"
 NEAR_SUMS = "its result is off by a few times the bound"
 ROUNDING = ", as from rounded intermediate results"  # if nothing is farther off
@@ -29,8 +30,10 @@ FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
 BOUND = 2.0**-18  # of a factor of a sum's terms
 CLEARLY = 4.0  # times closer to another formula than to the right one
+EXACT, NEARLY_ALL = 0.51, 0.95  # ULP of a result that is rounded once, as of so many wrong ones
 CUT_OFF = 0.75  # of a ulp, which half of the results that are cut are off by
 LAST_BITS = 4
+CANCELLING = 2.0**-3  # results whose errors are small beside 1, but not beside themselves
 OF_NARROW = 4.0  # ULPs of the narrower dtype: its intermediate results are rounded, too
 
 
@@ -65,6 +68,8 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
         if among is None or AS_IF + h.text in among:
             formula = right(output) if formula is None else formula
             yield _as_if(h, output, formula)
+    if output.terms is None:
+        yield _cancelled(output)
     factor = _factor(output)
     if factor is not None and (among is None or factor.text in among):
         yield factor
@@ -75,14 +80,6 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
         yield Symptom(NEAR, ~flushed & (output.ulp <= FEW[output.dtype]), every)
 
 
-def ignored(output: Output) -> Iterator[tuple[tuple[str, str], Array]]:
-    """Which elements a kernel gives that ignores an attribute, by the attribute and a text such as
-    "scale were 1"."""
-    if output.dtype in DTYPES:
-        for name, h in with_usual(output):
-            yield (name, h.text), h.error(output, h.results(output)) <= _few(output)
-
-
 def _factor(output: Output) -> Symptom | None:
     """The same between all results and the right ones."""
     got, due = wide(output.got), wide(output.expected)
@@ -91,7 +88,8 @@ def _factor(output: Output) -> Symptom | None:
         telling = far & np.isfinite(got) & np.isfinite(due) & (got != 0) & (due != 0)
         if not telling.any():
             return None
-        factor = float(np.median(got[telling] / due[telling]))
+        ratios = got[telling] / due[telling]
+        factor = np.sign(ratios[0]) * float(np.exp(np.mean(np.log(np.abs(ratios)))))
         made = factor * due
         sizes = np.abs(due) if output.terms is None else np.fmax(wide(output.terms), np.abs(due))
         form = DTYPES[output.dtype]
@@ -102,8 +100,24 @@ def _factor(output: Output) -> Symptom | None:
             np.abs(made) > math.ldexp(2 - 2.0 ** (1 - form.digits), form.greatest)
         )
         near &= (due != 0) | (np.signbit(got) == np.signbit(made))
-        text = f"its result is the right one times {factor:.4g}"
+        text = f"its result is the right one times {factor:.3g}"
+        if text.endswith(" 1"):
+            return None
         return Symptom(text, near & far, telling, ~near & (due != 0) & ~np.isnan(due), True)
+
+
+def _cancelled(output: Output) -> Symptom:
+    """exp(x) - 1 near 0: errors of the size that a result near 1 would have. In 16 bits, too,
+    those of FLOAT."""
+    got, due = wide(output.got), wide(output.expected)
+    unit = 2.0 ** -DTYPES[compute_dtype(output.inputs)].digits
+    with np.errstate(all="ignore"):
+        error = np.abs(got - due)
+        where = (error <= FEW["FLOAT"] * unit) & is_far(output)
+        clear = where & (np.abs(due) <= CANCELLING) & (error >= unit / FEW["FLOAT"])
+        telling = where & (np.count_nonzero(clear) > 1)  # not if only subnormals are flushed
+        visible = np.abs(due) * 2.0 ** -DTYPES[output.dtype].digits < unit / FEW["FLOAT"]
+    return Symptom(CANCELLED, where, telling, visible & (due != 0) & ~where)
 
 
 def is_far(output: Output) -> Array:
@@ -123,6 +137,9 @@ def _distance(output: Output) -> Array:
 def _as_if(h: Hypothesis, output: Output, formula: Array) -> Symptom:
     due = h.results(output)
     tolerance, error = h.tolerance(output, _few(output)), h.error(output, due)
+    ordinary = np.ones(due.shape, bool)
+    for x in map(wide, output.inputs if output.terms is None else ()):
+        ordinary &= np.isfinite(x) & (x != 0)  # many formulas agree on other values
     same = (due == formula) & (np.signbit(due) == np.signbit(formula))
     changed = ~(same | (np.isnan(due) & np.isnan(formula)))
     where, distance = (error <= tolerance) & changed, _distance(output)
@@ -130,9 +147,13 @@ def _as_if(h: Hypothesis, output: Output, formula: Array) -> Symptom:
     if output.terms is not None:
         telling |= (distance > 1) & (distance >= CLEARLY * error)
         where &= telling | (error <= 1)
-    if not h.zeros_tell:
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
-    return Symptom(AS_IF + h.text, where, telling, error > tolerance, True, h.wrong)
+    else:
+        wrong = changed & (distance > EXACT)
+        if wrong.any() and np.mean(error[wrong] <= EXACT) >= NEARLY_ALL:
+            telling |= wrong
+        telling &= ordinary
+    return Symptom(AS_IF + h.text, where, telling, ordinary & (error > tolerance), True, h.wrong)
 
 
 def _short(x: Array, digits: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +28,15 @@ class Conditions:
     where: dict[Condition, Array]
     same: dict[Condition, list[Condition]]  # of other attributes, on the same results
     function: str  # of the provider
-    untaken: tuple[str, ...]  # attributes that it has no parameter for
+    untaken: tuple[str, ...]  # what it has no parameter for
+
+    def lacking(self, text: str) -> str:
+        """Of what a sentence names."""
+        names = [n for n in self.untaken if re.search(rf"\b{n}\b", text)]
+        return f"; {self.function}() has no parameter {' or '.join(names)}" if names else ""
 
     def also(self, chosen: Sequence[Condition]) -> str:
         """What else there is to say of such cases."""
-        lacking = [n for n in self.untaken if any(n in c.attributes for c in chosen)]
-        if lacking:
-            return f"; {self.function}() has no parameter {' or '.join(lacking)}"
         same = [f"these are also the cases {s.text}" for c in chosen for s in self.same[c]]
         if len(chosen) == 2:
             same += [*self._instead(*chosen), *self._instead(*reversed(chosen))]
@@ -90,6 +93,14 @@ def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[Cond
                 yield Condition(f"with {name} = {short(value)}", (name,)), here
             if value == 0 and not is_flag:
                 yield Condition(f"where {name} is not 0", (name,)), ~here
+        numbers = sorted(v for v in values if isinstance(v, float))
+        for v in numbers[1:]:
+            below = np.array([isinstance(own, float) and own < v for own in column])
+            text = f"with a finite {name}" if v == math.inf else f"with {name} below {short(v)}"
+            yield Condition(text, (name,)), below
+        for v in numbers[:-1]:
+            above = np.array([isinstance(own, float) and own > v for own in column])
+            yield Condition(f"with {name} above {short(v)}", (name,)), above
         rates = {v: failed[[own == v for own in column]].mean() for v in values}
         for share in (0, *OFTEN):
             bad = [v for v in values if rates[v] > share]

@@ -15,7 +15,7 @@ import numpy as np
 from ..reference.evaluation import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
-from ..reference.precision import SIGN, Symptom, ignored, is_far, symptoms
+from ..reference.precision import CANCELLED, SIGN, Symptom, is_far, symptoms
 from ..rows.dtypes import DTYPES
 from .runner import FAILED, Result
 from .sample import Sample
@@ -43,7 +43,6 @@ class Elements:
     symptoms: dict[str, Array]  # false where not wrong
     telling: dict[str, Array]  # what would not have the symptom by chance
     against: dict[str, Array]  # right ones that contradict it
-    ignored: dict[tuple[str, str], Array]  # what an ignored attribute makes: name and text
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _of_failed(failed: Sequence[Result], only: str) -> list[Elements]:
 
 def _whole(*, wrong: bool) -> Elements:
     one, zero = np.ones(1), np.zeros(1)
-    texts: list[dict[Any, Array]] = [{} for _ in range(5)]
+    texts: list[dict[Any, Array]] = [{} for _ in range(4)]
     at = zero.astype(int)
     return Elements(one, one == wrong, one, one > 0, zero, zero > 0, at, one * wrong, *texts)
 
@@ -129,12 +128,11 @@ def _of_sample(
     """`among`: the symptoms of interest, or None for all. `right`: outputs that are."""
     with np.errstate(all="ignore"):
         direction = np.sign(np.abs(wide(s.output.got)) - np.abs(wide(s.output.expected)))
-        known = {t: np.broadcast_to(w, wrong.shape) for t, w in conditions(s.output, s.at)}
+        known = {text: _of_shape(w, wrong.shape) for text, w in conditions(s.output, s.at)}
         known |= dict(tails(s.at, s.size))
         if s.onset is not None:
             known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
         shown = _symptoms(s, wrong, among, right)
-        instead = dict(ignored(s.output)) if wrong.any() else {}
     return Elements(
         s.weight,
         wrong,
@@ -148,8 +146,11 @@ def _of_sample(
         {m.text: m.where for m in shown},
         {m.text: m.telling for m in shown},
         {m.text: m.against for m in shown if m.against is not None},
-        instead,
     )
+
+
+def _of_shape(x: Array, shape: tuple[int, ...]) -> Array:
+    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def _shares(wrong: Array, shown: Sequence[Symptom]) -> Array:
@@ -170,13 +171,14 @@ def _symptoms(
 ) -> list[Symptom]:
     """Those that say what is wrong first; what they explain counts as nothing else."""
     found: list[Symptom] = []
+    far = is_far(s.output)
     zeros = wrong & (wide(s.output.nearest) == 0) if s.output.dtype in DTYPES else wrong
     for m in (*symptoms(s.output, among), Symptom(CLOSE, is_close(s.output), wrong)):
         where = m.where & wrong
-        by_chance = (
-            where.sum() < NEARLY_ALL * wrong.sum() if m.text not in VAGUE
-            else m.text == SIGN and where.sum() < MOST * zeros.sum()  # random ones have both signs
-        )  # fmt: skip
+        among = wrong & far if m.text == CANCELLED else zeros if m.text == SIGN else wrong
+        is_clear = m.is_hypothesis and (m.telling & where & far).sum() >= SEVERAL
+        share = MOST if m.text == SIGN else NEARLY_ALL  # random zeros have both signs
+        by_chance = m.text not in SMALL and where.sum() < share * among.sum() and not is_clear
         if by_chance or set(m.wrong) & set(right):
             where = where & False
         if m.text in SMALL:

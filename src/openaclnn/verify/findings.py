@@ -9,7 +9,7 @@ refused counts as one wrong element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ..reference.evaluation import Array
 from . import conditions
 from .case_conditions import of_mistake
-from .causes import CLEAR, causes
+from .causes import CLEAR, Causes, causes
 from .evidence import Evidence, evidence
 from .explanations import known
 from .finding import Finding, Rank, order, stage
@@ -99,36 +99,50 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
 def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding]:
     chosen = causes(failed, others)
     explained: set[int] = set()
+    left: dict[int, Result] = {}
     for own in chosen:
         e = own.evidence
         is_explained = (e.count(e.wrong) > 0) & (e.count(own.left, e.share) <= HALF)
         explained |= {id(r) for r, good in zip(e.results, is_explained, strict=True) if good}
-    rest = [r for r in failed if id(r) not in explained]
-    every = [(step, own.evidence) for own in chosen for step in own.steps]
-    alone = len(every) == 1 and not rest and all(len(r.outputs) <= 1 for r in failed)
-    found = [_of_step(step, e, alone) for step, e in every]
+        for i in np.unique(e.of[own.left]).tolist():
+            left.setdefault(id(e.results[i]), _with_example(e, own.left, i))
+    rest = [left.get(id(r), r) for r in failed if id(r) not in explained]
+    alone = (
+        sum(len(own.steps) for own in chosen) == 1
+        and not rest
+        and all(len(r.outputs) <= 1 for r in failed)
+    )
+    found = [x for own in chosen for x in _of_steps(own, alone)]
     if rest:
         rank = Rank.REST if found else Rank.CAUSE
         found.append(Finding(tuple(rest), OTHER if found else "", rank=rank))
     return found
 
 
-def _of_step(step: Step, e: Evidence, alone: bool) -> Finding:
-    """`alone`: no other element is wrong."""
+def _of_steps(own: Causes, alone: bool) -> Iterator[Finding]:
+    """In the order of a report, so that "all other" follows what it means. `alone`: no other
+    element is wrong."""
+    e = own.evidence
+    done = np.zeros(e.of.size, bool)
+    found = [_of_step(step, e) for step in own.steps]
+    for finding, step in sorted(zip(found, own.steps, strict=True), key=lambda x: order(x[0])):
+        rule = step.rule
+        bad = len(np.unique(e.of[rule.meet & e.wrong]))
+        such = len(np.unique(e.of[rule.meet]))
+        text = words(rule, e, step.conditions, bad, such, which(rule, e, done), alone)
+        yield replace(finding, cause=text + of_outputs(finding.results, e.only))
+        done |= rule.explained
+
+
+def _of_step(step: Step, e: Evidence) -> Finding:
     rule = step.rule
-    own = np.unique(e.of[rule.explained])
-    results = tuple(_with_example(e, rule.explained, int(i)) for i in own)
-    such = len(np.unique(e.of[rule.meet]))
-    bad = len(np.unique(e.of[rule.meet & e.wrong]))
-    text = words(rule, e, step.conditions, bad, such, which(rule, e, step.done), alone)
-    text += of_outputs(results)
-    small = rule.symptom in SMALL
+    own = np.unique(e.of[rule.explained]).tolist()
+    results = tuple(_with_example(e, rule.explained, i) for i in own)
     far = set(e.of[rule.explained & e.is_far].tolist())
-    telling = (
-        () if small else tuple(r for i, r in zip(own.tolist(), results, strict=True) if i in far)
-    )
-    rank = Rank.SMALL if small else Rank.CAUSE
-    return Finding(results, text, such if rule.cases else 0, rank, telling)
+    small = rule.symptom in SMALL
+    telling = () if small else tuple(r for i, r in zip(own, results, strict=True) if i in far)
+    such = len(np.unique(e.of[rule.meet])) if rule.cases else 0
+    return Finding(results, "", such, Rank.SMALL if small else Rank.CAUSE, telling)
 
 
 def _with_example(e: Evidence, where: Array, i: int) -> Result:

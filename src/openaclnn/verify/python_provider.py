@@ -81,8 +81,9 @@ class Arguments:
         return [f"{', '.join(self._own)}: no argument of {op.python}; passed by position: {passed}"]
 
     def untaken(self, op: Op) -> tuple[str, ...]:
-        """The attributes, by Python name, that the function is not given."""
-        return tuple(p.python_name for p in op.attributes if p.name not in self.all)
+        """The inputs and attributes, by Python name, that the function is not given."""
+        taken = (p for p in op.parameters if p.role != "output" and p.name not in self.all)
+        return tuple(p.python_name for p in taken)
 
     @property
     def all(self) -> list[str]:
@@ -122,7 +123,7 @@ class PythonProvider:
                       if self._arguments.named]  # fmt: skip
         sets = REFERENCES[op.kernel].attributes
         self.notes += self._arguments.renamed(op)
-        varied = [n for n in self.untaken if any(a[n] != sets[0][n] for a in sets)]
+        varied = [n for n in self.untaken if any(a.get(n, sets) != sets[0].get(n) for a in sets)]
         if varied and not self.notes:
             self.notes = [f"{name}: the function has no parameter {' or '.join(varied)}"]
         written = {p.name for p in op.outputs} & {*self._arguments.all}

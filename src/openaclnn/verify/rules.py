@@ -102,7 +102,8 @@ class Search:
         shown = {text: where for text, where in e.symptoms.items() if self._is_telling(text)}
         self._conditions = {"": every, **seen}
         self._symptoms = {"": every, **shown}
-        self._pairs = [(text, symptom) for text in self._conditions for symptom in self._symptoms]
+        self._pairs = [(text, symptom) for text in self._conditions for symptom in self._symptoms
+                       if not (text and symptom in e.against)]  # fmt: skip
         self._count_elements()
 
     def _is_seen(self, where: Array) -> bool:
@@ -128,11 +129,13 @@ class Search:
         precision, recall, counts, bits, seen = (np.zeros(shape) for _ in range(5))
         due = np.where(self._failed, e.count(self._left, e.share), 1)
         k = -1
-        for where in self._conditions.values():
+        for text, where in self._conditions.items():
             n = e.count(where & self._counted, e.weight)
             has, n = n > 0, np.where(n > 0, n, 1)
             rare = np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
             for symptom, among in self._symptoms.items():
+                if text and symptom in e.against:
+                    continue
                 k += 1
                 hit = where & among & self._left
                 w = e.count(hit, e.weight)

@@ -47,7 +47,7 @@ class Result:
     causes: tuple[Cause, ...] = ()  # known defects that explain it
     unexplained: int = 0  # wrong elements that none of them explains
     size: int = 0  # elements
-    untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
+    untaken: tuple[str, ...] = ()  # what the provider's function has no parameter for
     outputs: tuple[str, ...] = ()  # those that are wrong
     element: Element | None = None  # a wrong one
     is_worst: bool = True  # of all; or only of those that are looked at

@@ -22,7 +22,7 @@ LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside othe
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 FEW, FRACTION = 3, 0.05  # results that may be the rest of others
-GOOD = 0.9  # the precision that is as good as any, unless a rule says what the kernel computes
+GOOD = 0.9  # the precision that is as good as any
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ def _value(way: Sequence[Step], failed: int, e: Evidence) -> float:
         rule = step.rule
         explained = float(e.share[rule.explained].sum()) / failed
         conditions = len(rule.cases) + bool(rule.elements)
-        enough = 1 if rule.symptom in e.against else GOOD
-        precise = 1 if rule.symptom in VAGUE else min(1, rule.precision / enough)
+        precise = 1 if rule.symptom in VAGUE else min(1, rule.precision / GOOD)
         total += explained * precise - PRICE * conditions
     return total

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..reference.evaluation import Array
-from ..reference.patterns import ALL_SUCH, EVERY_WRONG, IN_COMMON, TAILS
-from ..reference.precision import DIRECTIONS, NEAR, NEAR_SUMS, ROUNDING, TELLING
+from ..reference.patterns import ALL_SUCH, EVERY_WRONG, TAILS, in_common
+from ..reference.precision import AS_IF, DIRECTIONS, NEAR, NEAR_SUMS, ROUNDING, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
 from .evidence import Evidence
@@ -44,10 +44,11 @@ def words(
         first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
         wrong = f"{e.only} is wrong " if e.only and not said else ""
-        parts.append(f"{wrong}{both}{counts}{known.also(rule.cases)}{_as_if(rule, e)}")
+        parts.append(f"{wrong}{both}{counts}")
     elif not said:
         parts.append(f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY)
-    return ", ".join(parts) + _unwritten(rule, e)
+    text = ", ".join(parts)
+    return text + (known.lacking(text) or known.also(rule.cases)) + _unwritten(rule, e)
 
 
 def which(rule: Rule, e: Evidence, done: Array) -> str:
@@ -60,10 +61,10 @@ def which(rule: Rule, e: Evidence, done: Array) -> str:
     every = np.count_nonzero(results)
     if share[rest].sum() > LITTLE * every:
         most = share[rule.explained].sum() > MOST * every
-        return f"{'most' if most else 'some'} wrong elements{of} have"
+        return f"{'most' if most else 'some'} wrong elements{of}"
     if rest.any():
-        return f"nearly every {'other ' if others else ''}wrong element{of} has"
-    return f"all other wrong elements{of} have" if others else f"every wrong element{of} has"
+        return f"nearly every {'other ' if others else ''}wrong element{of}"
+    return f"all other wrong elements{of}" if others else f"every wrong element{of}"
 
 
 def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
@@ -72,29 +73,17 @@ def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
     symptom = rule.symptom or _symptom(rule, e)
     rounding = ROUNDING if alone and symptom in (NEAR, NEAR_SUMS) else ""
     symptom += _direction(rule, e) or rounding
-    text = "; ".join(filter(None, (symptom, rule.elements or _in_common(rule, e))))
+    same = rule.elements or ("" if symptom.startswith(AS_IF) else _in_common(rule, e))
+    text = "; ".join(filter(None, (symptom, same)))
     whole = not symptom and e.wrong[rule.meet].all()
-    return f"{elements}{IN_COMMON}{text}" + (f"; {ALL_SUCH}" if whole else "")
-
-
-def _as_if(rule: Rule, e: Evidence) -> str:
-    """That results are those of an attribute's usual value, the right ones among them, too."""
-    if rule.symptom:
-        return ""
-    own = np.isin(e.of, e.of[rule.explained])
-    cases = [c for c in rule.cases if c.is_unusual or not rule.elements]
-    named = {name for c in cases for name in c.attributes}
-    found = [text for (name, text), where in e.ignored.items()
-             if name in named and where[rule.named & own].all()]  # fmt: skip
-    telling = e.is_far[rule.explained].mean() >= TELLING
-    return f", as if {found[0]}" if found and telling else ""
+    return in_common(elements, text) + (f"; {ALL_SUCH}" if whole else "")
 
 
 def _symptom(rule: Rule, e: Evidence) -> str:
     """How all of the elements are wrong, if that says something."""
     n = np.count_nonzero(rule.explained)
     found = [text for text, where in e.symptoms.items()
-             if text != CLOSE and where[rule.explained].all()
+             if text != CLOSE and text not in e.against and where[rule.explained].all()
              and np.count_nonzero(e.telling[text] & rule.explained) >= TELLING * n]  # fmt: skip
     return found[0] if found else ""
 
@@ -128,19 +117,23 @@ def _unwritten(rule: Rule, e: Evidence) -> str:
     return f"; in {'all' if some == every else f'{some:,}'} of them, elements were never written"
 
 
-def of_outputs(results: Sequence[Result]) -> str:
-    """Of an operator with several outputs, those that every result has wrong, or none."""
+def of_outputs(results: Sequence[Result], said: str) -> str:
+    """Of an operator with several outputs, those that every result has wrong, or none. `said`: the
+    one that the sentence is about."""
     names = [p.result_name for p in results[0].case.op.outputs]
     if len(names) == 1 or not all(r.outputs for r in results):
         return ""
     counts = {n: sum(n in r.outputs for r in results) for n in names}
-    wrong = [n for n in names if counts[n] == len(results)]
-    often = [n for n in names if MOST * len(results) < counts[n] < len(results)]
+    others = [n for n in names if n != said]
+    wrong = [n for n in others if counts[n] == len(results)]
+    often = [n for n in others if MOST * len(results) < counts[n] < len(results)]
     compared = {s.output.name for r in results for s in r.samples}
     right = [n for n in names if not counts[n] and n in compared]
-    ways = ((wrong, "wrong"), (often, "wrong in most of them"), (right, "right in all of them"))
-    said = ", ".join(f"{_are(some)} {way}" for some, way in ways if some)
-    return f"; {said}" if said else ""
+    also = " as well" if said else ""
+    ways = ((wrong, f"wrong{also}"), (often, f"wrong in most of them{also}"),
+            (right, "right in all of them"))  # fmt: skip
+    text = ", ".join(f"{_are(some)} {way}" for some, way in ways if some)
+    return f"; {text}" if text else ""
 
 
 def _are(names: Sequence[str]) -> str:
