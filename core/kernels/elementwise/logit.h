@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // logit(x) = ln(z / (1 - z)) with z = clamp(x, eps, 1 - eps), and its gradient: dy / (x (1 - x))
-// between eps and 1 - eps. Outside that is 0, or NaN if eps < 0. For eps = 1 it is infinite
-// everywhere, with the sign of dy, for eps > 1 NaN, and for an infinite eps 0.
+// between eps and 1 - eps, outside 0, or NaN if eps < 0. For eps = 1 the gradient is infinite, with
+// the sign of dy, for eps > 1 NaN, for an infinite eps 0.
 #pragma once
 
 #include "core/kernels/elementwise/formula.h"
@@ -23,8 +23,7 @@ struct logit_exact {
       : eps(eps < 0 ? -__builtin_inf() : eps), at_eps(eps < 0 ? 0 : value_of(eps)) {}
 
   static double value_of(double z) {
-    const double infinity = __builtin_inf();
-    const double ends = z == 0 ? -infinity : z == 1 ? infinity : __builtin_nan("");
+    const double ends = z == 0 ? -__builtin_inf() : z == 1 ? __builtin_inf() : __builtin_nan("");
     return all(z > 0, z < 1) ? log_odds(z) : ends;
   }
 
@@ -77,7 +76,7 @@ struct logit_unclamped : logit_exact {
   }
   FloatRegister fast(FloatRegister x) const {
     using V = FloatRegister;
-    const float infinity = __builtin_inff();
+    constexpr float infinity = __builtin_inff();
     const V y = log_odds_single(float_of(larger_signed(bits_of(x), all_words(kLeast))));
     const V low = x == 0 ? all_of<V>(-infinity) : y, high = x == 1 ? all_of<V>(infinity) : low;
     return select(above(bits_of(x + 0), bits_of(1.0f)), all_of<V>(__builtin_nanf("")), high);
@@ -120,8 +119,7 @@ struct logit_clamped : logit_exact {
   }
 };
 
-// For eps >= 1/2, where the lower bound wins, and NaN.
-struct logit_constant {
+struct logit_constant {  // for eps >= 1/2, where the lower bound wins, and NaN
   double value;
   template <class V>
   V fast(V x) const {
@@ -136,12 +134,11 @@ struct logit {
     if (!(eps < 0.5)) return use(logit_constant{logit_exact::value_of(eps)});
     const logit_exact e(eps);
     if constexpr (!__is_same(M, Double)) {
-      const float most = float_of(bits_of(1.0f) - 1);
       if (e.eps < 0) return use(logit_unclamped{e});
       const logit_clamped clamped(e);
       if (clamped.holds()) return use(clamped);
       const float high = float_up_to(up_to_complement(e.eps));
-      use(logit_open(e, float_from(e.eps), high < 1 ? high : most));
+      use(logit_open(e, float_from(e.eps), high < 1 ? high : float_of(bits_of(1.0f) - 1)));
     } else {
       use(e);
     }
@@ -184,8 +181,7 @@ struct logit_grad_exact {
 template <bool half, bool open>
 struct logit_grad_float : logit_grad_exact {
   static constexpr bool special_results = half && open;
-  // Below, m^2 might be subnormal.
-  static constexpr float kTiny = 0x1p-51f;
+  static constexpr float kTiny = 0x1p-51f;  // below, m^2 might be subnormal
   float least, bound;  // results are 0 for m < least; smaller m are replaced by the bound
   float tiny;          // below, m or, if not `open`, |m| needs `exact`
   explicit logit_grad_float(const logit_grad_exact& e)
@@ -194,8 +190,8 @@ struct logit_grad_float : logit_grad_exact {
         bound(least > kTiny ? least : kTiny),
         tiny(least >= kTiny ? 0 : kTiny) {}
 
-  // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
-  // 1; this fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
+  // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x >= 1/2; this
+  // fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
   bool mirrored() const {
     const float high = float_up_to(up_to_complement(low)), last = 1 - high;
     return high < 0.5f || (last >= least && last - 0x1p-24f < least);
