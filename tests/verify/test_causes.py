@@ -4,84 +4,25 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
-from dataclasses import replace
-from functools import partial
-from itertools import cycle
 
 import numpy as np
 import pytest
-from tests.verify.verify_page_support import Mine, good
+from tests.verify.spoiled import found, times, where, with_others
+from tests.verify.verify_page_support import good
 
 import openaclnn
 from openaclnn.reference.evaluation import (
     REFERENCES,
-    absolute_terms,
     evaluate,
     rounded,
     sample,
 )
-from openaclnn.reference.standards import Standard
 from openaclnn.rows.catalogue import find_operator
-from openaclnn.rows.table import PRODUCTS
 from openaclnn.verify.conditions import of_values
 from openaclnn.verify.finding import Rank
-from openaclnn.verify.findings import findings
-from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
-from openaclnn.verify.runner import Runner
-
-SMALL = 1 << 12  # elements
-PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
-
-
-def found(op, spoil, *dtypes, every=1):
-    """`every`: one case of so many."""
-    cases = [case for case in generate([find_operator(op)], dtypes or ["FLOAT"], PRODUCT, 1)
-             if math.prod(case.shapes[0]) <= SMALL]  # fmt: skip
-    cases = cases[::every]
-    runner = Runner([Mine("mine", spoil)], Standard())
-    return findings(runner.run(cases, lambda case, done: None))
-
-
-def with_others(change, inputs_of=lambda inputs: inputs):
-    """The formula, rounded once, with other attributes or inputs."""
-
-    def spoil(case, inputs, made):
-        others = {**case.attributes, **change(case.attributes)}
-        return of_formula(None)(replace(case, attributes=others), inputs_of(inputs), made)
-
-    return spoil
-
-
-def of_formula(formula):
-    def spoil(case, inputs, made):
-        exact = evaluate(case.op, inputs, case.attributes, formula=formula)
-        if case.op.pointwise:  # a mistake may not use all inputs
-            exact = [np.broadcast_to(x, made.shape) for x in exact]
-        pairs = zip(exact, case.output_dtypes, strict=True)
-        return Outcome(tuple(rounded(x, dtype) for x, dtype in pairs))
-
-    return spoil
-
-
-def times(factor):
-    def spoil(case, inputs, made):
-        (exact,) = evaluate(case.op, inputs, case.attributes)
-        return Outcome((rounded(exact * factor, case.dtype),))
-
-    return spoil
-
-
-def where(condition, value):
-    """That value where the condition on the first input and its positions holds."""
-
-    def spoil(case, inputs, made):
-        x = np.broadcast_to(inputs[0], made.shape)
-        wrong = condition(x, np.arange(made.size).reshape(made.shape))
-        return Outcome((np.where(wrong, np.array(value, made.dtype), made),))
-
-    return spoil
 
 
 def swapped(a):
@@ -92,33 +33,55 @@ def test_right_results_have_none():
     assert found("elu", good) == []
 
 
-KNOWN = [(op, text) for op, r in REFERENCES.items() for text in r.mistakes]
-
-
 @pytest.mark.parametrize(
-    ("op", "text", "dtype"),
-    [(*own, dtype) for own, dtype in zip(KNOWN, cycle(("FLOAT", "FLOAT16")))],
+    ("op", "value"),
+    [("logit", math.nan), ("logit", 0), ("logit_grad", math.nan), ("hardshrink", 0)],
 )
-def test_mistakes_that_the_references_know(op, text, dtype):
-    spoil = of_formula(REFERENCES[op].mistakes[text])
-    first, *others = found(op, spoil, dtype, every=11)
-    assert f"as if {text}" in first.cause
-    assert all(x.rank == Rank.REST and len(x.results) <= 2 for x in others)
+def test_one_value_is_no_formula(op, value):
+    """Many formulas make it, with one attribute or another."""
+    causes = [x.cause for x in found(op, where(lambda x, i: x == x, value))]
+    assert not any("as if" in text for text in causes), causes
 
 
-@pytest.mark.parametrize("op", [op for op, r in REFERENCES.items() if r.terms])
-def test_without_a_mistake_their_formulas_are_right(op):
-    """Or they would be wrong in two ways."""
-    (plain,) = {m.func for m in REFERENCES[op].mistakes.values() if isinstance(m, partial)}
-    row = find_operator(op)
-    for attributes in REFERENCES[op].attributes:
-        inputs = sample(row, REFERENCES[op].example, "FLOAT", 1, attributes)
-        made = evaluate(row, inputs, attributes, formula=plain)
-        due = zip(
-            evaluate(row, inputs, attributes), absolute_terms(row, inputs, attributes), strict=True
-        )
-        for y, (exact, terms) in zip(made, due, strict=True):
-            assert np.all(np.abs(y - exact) <= 1e-9 * terms)
+def test_cancellation():
+    def spoil(case, inputs, made):
+        x, a = inputs[0].astype(np.float32), case.attributes
+        with np.errstate(all="ignore"):
+            power = np.exp(np.float32(a["input_scale"]) * x)
+            low = np.float32(a["scale"] * a["alpha"]) * (power - 1)
+            return Outcome((np.where(x > 0, np.float32(a["scale"]) * x, low).astype(made.dtype),))
+
+    causes = [x.cause for x in found("elu", spoil)]
+    assert any("where almost equal numbers are subtracted" in text for text in causes[:2]), causes
+    assert any("off by little" in text for text in causes), causes
+
+
+def test_flushed_results_are_no_cancellation():
+    causes = [x.cause for x in found("leaky_relu", where(lambda x, i: np.abs(x) < 1e-6, 0))]
+    assert not any("almost equal" in text for text in causes), causes
+
+
+def test_a_factor_beside_another_mistake():
+    def spoil(case, inputs, made):
+        (exact,) = evaluate(case.op, inputs, case.attributes)
+        y = rounded(exact * 1.25, case.dtype)
+        y.reshape(-1)[y.size - y.size % 16 :] = 7
+        return Outcome((y,))
+
+    causes = [x.cause for x in found("logit", spoil)]
+    assert any("its result is the right one times 1.25" in text for text in causes), causes
+    assert any("past the last full block of 16" in text for text in causes), causes
+
+
+def test_every_output_is_named():
+    def spoil(case, inputs, made):
+        rng = np.random.default_rng(zlib.crc32(case.id.encode()))
+        exact = evaluate(case.op, inputs, case.attributes)
+        pairs = zip(exact, case.output_dtypes, strict=True)
+        return Outcome(tuple(rounded(x + rng.normal(0, 1, x.shape), dtype) for x, dtype in pairs))
+
+    first, *_ = found("group_norm_swish", spoil)
+    assert all(re.search(rf"\b{name}\b", first.cause) for name in ("y", "mean", "rstd"))
 
 
 @pytest.mark.parametrize(

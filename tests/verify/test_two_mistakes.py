@@ -97,7 +97,7 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, x):
         (
             "factor, x = np.longdouble(alpha), np.maximum(x, -5)",
             "",
-            ("as if scale were left out below 0$", "self_or_result is below -5"),
+            ("as if scale were left out for self_or_result <= 0$", "self_or_result is below -5"),
         ),
     ],
     ids=("alpha ignored and a tail", "scale ignored and a clamp"),
@@ -134,7 +134,7 @@ IN_FLOAT = {
     ),
     "a clamp": ("y = np.where(w < -20, np.float32(0), y)", "x is below -20; all such"),
     "NaN": ("y = np.where(np.isnan(w), np.float32(0), y)", "x is NaN; all such"),
-    "scale": ("y = np.where(w > 0, w, y)", "^only where scale is not 1 "),
+    "scale": ("y = np.where(w > 0, w, y)", "computed as if scale were left out for x > 0$"),
 }
 
 

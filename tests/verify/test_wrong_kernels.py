@@ -168,7 +168,7 @@ def test_a_formula_that_holds_in_a_range():
     source += "y = x * x.dtype.type(negative_slope)\n    return np.where(x > y, x, y)\n"
     Path("mine.py").write_text(source, encoding="utf-8")
     _, found = verified("python:mine.py:leaky_relu", "leaky_relu", "--dtype", "fp32")
-    check(found, "wrong", r"computed as if it were max\(x, negative_slope \* x\)$")
+    check(found, "wrong", r"computed as if the result were max\(x, negative_slope \* x\)$")
 
 
 def test_the_numpy_kernel_with_several_outputs_of_the_page():
@@ -255,7 +255,7 @@ def logit(input, eps):
 """
     Path("mine.py").write_text(source, encoding="utf-8")
     _, found = verified("python:mine.py:logit", "logit", "--dtype", "fp32")
-    check(found[:1], "wrong", "as if x were only clamped to eps from below$")
+    check(found[:1], "wrong", "as if input were only clamped to eps from below$")
 
 
 def test_a_comparison_of_another_input_is_named():

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from .groups import Array
 
 
 def exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Array:

@@ -58,7 +58,7 @@ class Reference:
     # The inputs that others determine, by Python name, from all inputs by name and the attributes.
     implied: Callable[[Mapping[str, Array], Attributes], Mapping[str, Array]] | None = None
     # What a plot over one input gives to the others, by Python name; 1 to those not named. Verify
-    # tries these values for inputs of sums that a kernel may ignore.
+    # tries these values for inputs that a kernel may ignore.
     neutral: Mapping[str, float] = field(default_factory=dict)
     # The attribute that multiplies an input before anything else, by Python names: a kernel may
     # clamp the product.
@@ -125,6 +125,7 @@ _ELUS = (
     (0.3, 2.0, 0.7),
     (-1.5, 1.1, 0.9),
     (2.0, 1.0, -0.25),
+    (0.7, -1.3, 1.0),
     (1e10, 3.0, 1.0),
     (1e-30, 1e-9, 25.0),
     (1.0, 1.0, 0.0),

@@ -121,22 +121,20 @@ def _outputs_swapped(output: Output) -> Iterator[Hypothesis]:
             )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _were(name: str, value: Any) -> str:
     return f"{name} were {value:g}" if isinstance(value, float) else f"{name} were {value}"
 
 
 def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """An attribute ignored, which is one with its usual value; or with another that cases have, or
-    0."""
+    """An attribute ignored, which is one with its usual value; or with another that cases have, a
+    tenth or ten times of it, or 0."""
     for name, value in given.items():
         known = [
             a[name] for a in REFERENCES[op.kernel].attributes if isinstance(a[name], int | float)
         ]
-        known += [0.0] if isinstance(value, float) else []
+        if isinstance(value, float):
+            usual = REFERENCES[op.kernel].usual[name]
+            known += [usual / 10, usual * 10, 0.0]
         for v in dict.fromkeys(known):
             if v != value and v == v:
                 yield _were(name, v), {**given, name: v}
@@ -152,7 +150,7 @@ def _changed(given: Mapping[str, Any], compute: str) -> Iterator[tuple[str, Mapp
     for n, v in given.items():
         if isinstance(v, bool):
             yield f"{n} were inverted", {**given, n: not v}
-        elif _is_number(v) and v < 0:
+        elif isinstance(v, int | float) and v < 0:
             yield f"{n} were |{n}|", {**given, n: -v}
     for dtype in NARROWER[compute]:
         narrow = {n: float(rounded(np.array(float(given[n])), dtype)) for n in numbers}

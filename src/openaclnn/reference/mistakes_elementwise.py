@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from .exponential import Array, exponential
+from .exponential import exponential
+from .groups import Array
 
 Mistakes = Mapping[str, Callable[..., Array]]
 
 LEAKY_RELU: Mistakes = {
-    "it were max(x, negative_slope * x)": lambda x, *, negative_slope: np.maximum(
+    "the result were max(x, negative_slope * x)": lambda x, *, negative_slope: np.maximum(
         x, negative_slope * x
     ),
     "the branches were swapped": lambda x, *, negative_slope: np.where(
         x > 0, negative_slope * x, x
     ),
     "x were |x|": lambda x, *, negative_slope: np.abs(x),
-    "negative_slope were added": lambda x, *, negative_slope: np.where(
+    "negative_slope were added, not multiplied": lambda x, *, negative_slope: np.where(
         x > 0, x, x + negative_slope
     ),
 }
@@ -37,7 +38,7 @@ LEAKY_RELU_BACKWARD: Mistakes = {
     "negative_slope were not multiplied by grad_output": lambda g, x, *, negative_slope, **_: (
         np.where(x > 0, g, negative_slope)
     ),
-    "x were multiplied, not grad_output": lambda g, x, *, negative_slope, **_: np.where(
+    "x were the factor, not grad_output": lambda g, x, *, negative_slope, **_: np.where(
         x > 0, x, negative_slope * x
     ),
 }
@@ -62,18 +63,18 @@ def _elu(
 
 
 ELU: Mistakes = {
-    "exp(x) - 1 were exp(x)": partial(_elu, of=_exp),
-    "scale were left out above 0": partial(_elu, above=lambda x, a, s, r: x),
-    "scale were left out below 0": partial(_elu, below=lambda x, e, a, s, r: a * e),
-    "alpha were multiplied above 0, too": partial(_elu, above=lambda x, a, s, r: a * s * x),
-    "input_scale were multiplied above 0, too": partial(_elu, above=lambda x, a, s, r: s * r * x),
+    "1 were not subtracted from the exponential": partial(_elu, of=_exp),
+    "scale were left out for x > 0": partial(_elu, above=lambda x, a, s, r: x),
+    "scale were left out for x <= 0": partial(_elu, below=lambda x, e, a, s, r: a * e),
+    "alpha were a factor for x > 0, too": partial(_elu, above=lambda x, a, s, r: a * s * x),
+    "input_scale were a factor for x > 0, too": partial(_elu, above=lambda x, a, s, r: s * r * x),
     "input_scale were a factor outside of the exponential": lambda x, **a: _elu(
         x, **{**a, "input_scale": 1.0}, below=lambda x, e, al, s, r: a["input_scale"] * s * al * e
     ),
     "x were divided by alpha in the exponential": lambda x, **a: _elu(
         x, **{**a, "input_scale": a["input_scale"] / np.float64(a["alpha"])}
     ),
-    "it were scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))": partial(
+    "the result were scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))": partial(
         _elu,
         above=lambda x, a, s, r: s * (x + np.minimum(a * _expm1(x, r), 0)),
         below=lambda x, e, a, s, r: s * np.minimum(a * e, 0),
@@ -104,8 +105,10 @@ def _elu_backward(
 
 
 ELU_BACKWARD: Mistakes = {
-    "scale were left out above 0": partial(_elu_backward, above=lambda g, a, s, r: g),
-    "scale were left out below 0": partial(
+    "scale were left out for self_or_result > 0": partial(
+        _elu_backward, above=lambda g, a, s, r: g
+    ),
+    "scale were left out for self_or_result <= 0": partial(
         _elu_backward,
         from_result=lambda x, a, s, r: r * (x + a),
         from_self=lambda x, a, s, r: a * r * _exp(x, r),
@@ -118,16 +121,16 @@ ELU_BACKWARD: Mistakes = {
     "input_scale were left out of the exponential": partial(
         _elu_backward, from_self=lambda x, a, s, r: a * s * r * _exp(x, 1.0)
     ),
-    "input_scale were multiplied above 0, too": partial(
+    "input_scale were a factor for self_or_result > 0, too": partial(
         _elu_backward, above=lambda g, a, s, r: g * s * r
     ),
-    "exp(x) were exp(x) - 1": partial(
+    "1 were subtracted from the exponential": partial(
         _elu_backward, from_self=lambda x, a, s, r: a * s * r * _expm1(x, r)
     ),
     "alpha * scale were alpha with is_result": partial(
         _elu_backward, from_result=lambda x, a, s, r: r * (x + a)
     ),
-    "scale were multiplied twice with is_result": partial(
+    "scale were a factor of the sum with is_result, too": partial(
         _elu_backward, from_result=lambda x, a, s, r: r * s * (x + a * s)
     ),
     "alpha * scale were not added with is_result": partial(
@@ -136,56 +139,77 @@ ELU_BACKWARD: Mistakes = {
     "the sign of grad_output decided": partial(_elu_backward, by=lambda g, x: g),
 }
 
+
+def _shrunk(x: Array, lambd: float, inside: Any, outside: Any) -> Array:
+    return np.asarray(np.where(np.abs(x) <= max(lambd, 0), inside, outside))
+
+
 HARDSHRINK: Mistakes = {
-    "it were softshrink": lambda x, *, lambd: np.where(
-        np.abs(x) <= max(lambd, 0), 0, x - np.copysign(max(lambd, 0), x)
+    "the function were softshrink": lambda x, *, lambd: _shrunk(
+        x, lambd, 0, x - np.copysign(max(lambd, 0), x)
     ),
     "x were compared, not |x|": lambda x, *, lambd: np.where(x <= max(lambd, 0), 0, x),
     "-x were compared, not |x|": lambda x, *, lambd: np.where(x >= -max(lambd, 0), 0, x),
-    "the branches were swapped": lambda x, *, lambd: np.where(np.abs(x) <= max(lambd, 0), x, 0),
-    "it were clipped to [-lambd, lambd]": lambda x, *, lambd: np.clip(x, -abs(lambd), abs(lambd)),
-    "|x| were the result": lambda x, *, lambd: np.where(np.abs(x) <= max(lambd, 0), 0, np.abs(x)),
+    "the branches were swapped": lambda x, *, lambd: _shrunk(x, lambd, x, 0),
+    "x were clipped to [-lambd, lambd]": lambda x, *, lambd: np.clip(
+        x, -max(lambd, 0), max(lambd, 0)
+    ),
+    "the result were |x|": lambda x, *, lambd: _shrunk(x, lambd, 0, np.abs(x)),
 }
 
 HARDSHRINK_BACKWARD: Mistakes = {
     "x were compared, not |x|": lambda g, x, *, lambd: np.where(x <= max(lambd, 0), 0, g),
     "-x were compared, not |x|": lambda g, x, *, lambd: np.where(x >= -max(lambd, 0), 0, g),
-    "|grad_output| were compared, not |x|": lambda g, x, *, lambd: np.where(
-        np.abs(g) <= max(lambd, 0), 0, g
-    ),
-    "the branches were swapped": lambda g, x, *, lambd: np.where(np.abs(x) <= max(lambd, 0), g, 0),
-    "x were the result, not grad_output": lambda g, x, *, lambd: np.where(
-        np.abs(x) <= max(lambd, 0), 0, x
-    ),
-    "grad_output were multiplied by x": lambda g, x, *, lambd: np.where(
-        np.abs(x) <= max(lambd, 0), 0, g * x
-    ),
+    "|grad_output| were compared, not |x|": lambda g, x, *, lambd: _shrunk(g, lambd, 0, g),
+    "the branches were swapped": lambda g, x, *, lambd: _shrunk(x, lambd, g, 0),
+    "x were the result, not grad_output": lambda g, x, *, lambd: _shrunk(x, lambd, 0, x),
+    "grad_output were multiplied by x": lambda g, x, *, lambd: _shrunk(x, lambd, 0, g * x),
 }
 
 
 def _odds(low: Array, high: Array) -> Array:
-    return np.log(low) - np.log(high)
+    return np.asarray(np.log(low) - np.log(high))
+
+
+def _clamped(x: Array, eps: float) -> Array:
+    return x if eps < 0 else np.maximum(eps, np.minimum(x, 1 - eps))
+
+
+def _odds_of(z: Array) -> Array:
+    return _odds(z, 1 - z)
 
 
 LOGIT: Mistakes = {
-    "eps were added to x and to 1 - x": lambda x, *, eps: _odds(x + eps, 1 - x + eps),
-    "eps were added to x": lambda x, *, eps: _odds(x + eps, 1 - x),
-    "eps were added to 1 - x": lambda x, *, eps: _odds(x, 1 - x + eps),
-    "x were only clamped to eps from below": lambda x, *, eps: _odds(
-        np.maximum(x, eps), 1 - np.maximum(x, eps)
+    "eps were added to input and to 1 - input": lambda x, *, eps: _odds(x + eps, 1 - x + eps),
+    "eps were added to input": lambda x, *, eps: _odds(x + eps, 1 - x),
+    "eps were added to 1 - input": lambda x, *, eps: _odds(x, 1 - x + eps),
+    "input were only clamped to eps from below": lambda x, *, eps: _odds_of(np.maximum(x, eps)),
+    "input were only clamped to 1 - eps from above": lambda x, *, eps: _odds_of(
+        np.minimum(x, 1 - eps)
     ),
-    "x were only clamped to 1 - eps from above": lambda x, *, eps: _odds(
-        np.minimum(x, 1 - eps), 1 - np.minimum(x, 1 - eps)
-    ),
-    "it were log(x)": lambda x, *, eps: np.log(np.clip(x, eps, 1 - eps) if eps >= 0 else x),
-    "it were x / (1 - x)": lambda x, *, eps: (
-        (z := np.clip(x, eps, 1 - eps) if eps >= 0 else x) / (1 - z)
+    "the result were log(input)": lambda x, *, eps: np.log(_clamped(x, eps)),
+    "the result were input / (1 - input)": lambda x, *, eps: (
+        _clamped(x, eps) / (1 - _clamped(x, eps))
     ),
 }
 
 
-def _outside(x: Array, eps: float) -> Array:
-    return (x < eps) | (x > 1 - eps) if eps >= 0 else (x < 0) | (x > 1)
+def _logit_grad(
+    x: Array,
+    dy: Array,
+    *,
+    eps: float,
+    of: Callable[[Array, Array], Any] = lambda x, dy: dy / (x * (1 - x)),
+    sides: str = "below above",
+    outside: float | None = None,
+) -> Array:
+    """`sides`: of [eps, 1 - eps] on which the result is another one, with eps >= 0. `outside`:
+    which."""
+    low = max(eps, 0)
+    beyond = (x < low) & (eps < 0 or "below" in sides)
+    beyond |= (x > 1 - low) & (eps < 0 or "above" in sides)
+    usual = np.nan if eps < 0 else 0
+    return np.where(beyond, usual if outside is None else outside, of(x, dy))
 
 
 def _cancelling(x: Array) -> Array:
@@ -195,26 +219,18 @@ def _cancelling(x: Array) -> Array:
 
 
 LOGIT_GRAD: Mistakes = {
-    "x * (1 - x) were x - x * x, where almost equal numbers are subtracted": lambda x, dy, *, eps: (
-        np.where(_outside(x, eps), np.nan if eps < 0 else 0, dy / _cancelling(x))
+    "x * (1 - x) were x - x * x, where almost equal numbers are subtracted": partial(
+        _logit_grad, of=lambda x, dy: dy / _cancelling(x)
     ),
-    "dy were multiplied by x * (1 - x)": lambda x, dy, *, eps: np.where(
-        _outside(x, eps), np.nan if eps < 0 else 0, dy * x * (1 - x)
+    "dy were multiplied by x * (1 - x)": partial(_logit_grad, of=lambda x, dy: dy * x * (1 - x)),
+    "the result were dy / x": partial(_logit_grad, of=lambda x, dy: dy / x),
+    "the result were dy / (1 - x)": partial(_logit_grad, of=lambda x, dy: dy / (1 - x)),
+    "x were clamped and the result outside not 0": lambda x, dy, *, eps: _logit_grad(
+        _clamped(x, eps), dy, eps=eps, sides=""
     ),
-    "x were clamped, where the result is 0": lambda x, dy, *, eps: (
-        dy / ((z := np.clip(x, eps, 1 - eps) if eps >= 0 else x) * (1 - z))
-    ),
-    "it were 0 only below eps": lambda x, dy, *, eps: np.where(x < eps, 0, dy / (x * (1 - x))),
-    "it were 0 only above 1 - eps": lambda x, dy, *, eps: np.where(
-        x > 1 - eps, 0, dy / (x * (1 - x))
-    ),
-    "it were 0 nowhere": lambda x, dy, *, eps: dy / (x * (1 - x)),
-    "it were NaN outside of [eps, 1 - eps]": lambda x, dy, *, eps: np.where(
-        _outside(x, eps), np.nan, dy / (x * (1 - x))
-    ),
-    "it were 0 outside of [0, 1]": lambda x, dy, *, eps: np.where(
-        _outside(x, eps), 0, dy / (x * (1 - x))
-    ),
-    "it were dy / x": lambda x, dy, *, eps: np.where(_outside(x, eps), 0, dy / x),
-    "it were dy / (1 - x)": lambda x, dy, *, eps: np.where(_outside(x, eps), 0, dy / (1 - x)),
+    "the result were only 0 below eps": partial(_logit_grad, sides="below"),
+    "the result were only 0 above 1 - eps": partial(_logit_grad, sides="above"),
+    "the result were 0 nowhere": partial(_logit_grad, sides=""),
+    "the result outside were NaN for every eps": partial(_logit_grad, outside=np.nan),
+    "the result outside were 0 for every eps": partial(_logit_grad, outside=0.0),
 }

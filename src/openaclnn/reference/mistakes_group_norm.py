@@ -139,7 +139,7 @@ def _of_first(formula: Formula) -> dict[str, Formula]:
     return {
         f"{text} of the first sample were taken for all": partial(formula, of_first=names)
         for text, names in {
-            "the mean": ("mean",),
+            "mean": ("mean",),
             "rstd": ("rstd",),
             "mean and rstd": ("mean", "rstd"),
         }.items()

@@ -13,7 +13,7 @@ import numpy as np
 from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from .judge import Output, wide
-from .precision import AS_IF, TELLING, symptoms
+from .precision import AS_IF, HYPOTHESES, TELLING, symptoms
 
 EVERY_WRONG = "every wrong element"
 ALL_SUCH = "all such elements are wrong"
@@ -26,6 +26,8 @@ BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
 TAILS = {f"it lies past the last full block of {block} elements": block for block in BLOCKS}
 # Where kernels clamp, or take another formula.
 BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
+# Of exponentials in FLOAT: normal and finite ones.
+LEAST_EXPONENT, GREATEST_EXPONENT = -126 * math.log(2), 128 * math.log(2)
 CHANCE = 1e-2  # that all wrong elements would have a pattern if they were spread evenly
 
 
@@ -86,7 +88,7 @@ def _of_all(
     size = output.got.size
     return [s.text for s in symptoms(output, among)
             if s.where.all() and np.count_nonzero(s.telling) >= TELLING * size
-            and (size >= SEVERAL or not s.is_hypothesis)
+            and (size >= SEVERAL or not s.text.startswith(HYPOTHESES))
             and set(s.wrong) <= set(failing)]  # fmt: skip
 
 
@@ -115,7 +117,11 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
             yield from _of_values(p.python_name, values, output.dtype)
             yield from _beyond(p.python_name, values)
             if rate := reference.rates.get(p.python_name):
-                yield from _beyond(f"{rate} * {p.python_name}", attributes[rate] * values)
+                power = attributes[rate] * values
+                name = f"exp({rate} * {p.python_name})"
+                yield f"{name} is below the normal numbers of FLOAT", power < LEAST_EXPONENT
+                yield f"{name} is infinite in FLOAT", power > GREATEST_EXPONENT
+                yield from _beyond(f"{rate} * {p.python_name}", power)
             for text, point in points.items():
                 yield f"{p.python_name} is exactly {text}", values == point
             threshold = np.isin(np.abs(values), sizes)

@@ -18,6 +18,8 @@ from .judge import Output, wide
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
 AS_IF = "it is computed as if "
+FACTOR = "its result is the right one times "
+HYPOTHESES = (AS_IF, FACTOR)  # how texts begin that say what the kernel computes
 SIGN = "its result is a zero of the wrong sign"
 CANCELLED = "its result is off by a few ulp of 1, as where almost equal numbers are subtracted"
 NEAR = "its result is off by a few ulp"
@@ -30,7 +32,12 @@ FEW = {"BFLOAT16": 2.0, "FLOAT16": 4.0, "FLOAT": 16.0, "DOUBLE": 16.0}
 FEW_BOUNDS = 16.0
 BOUND = 2.0**-18  # of a factor of a sum's terms
 CLEARLY = 4.0  # times closer to another formula than to the right one
-EXACT, NEARLY_ALL = 0.51, 0.95  # ULP of a result that is rounded once, as of so many wrong ones
+EXACT = 0.51  # ULP of a result that is rounded once
+SEVERAL, ALL_EXACT = (
+    4,
+    0.95,
+)  # so many wrong ones, and what share of them is, for it to be no chance
+SPREAD, LEAST_FACTOR, NEAR_ONE = 0.02, 2.0**-16, 0.05  # of a factor; of its distance from 1
 CUT_OFF = 0.75  # of a ulp, which half of the results that are cut are off by
 LAST_BITS = 4
 CANCELLING = 2.0**-3  # results whose errors are small beside 1, but not beside themselves
@@ -45,7 +52,6 @@ class Symptom:
     where: Array
     telling: Array  # those that would not have it by chance
     against: Array | None = None  # those that would be otherwise, if what it says were so
-    is_hypothesis: bool = False
     wrong: tuple[str, ...] = ()  # outputs that are not right if this is so
 
 
@@ -68,7 +74,7 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
         if among is None or AS_IF + h.text in among:
             formula = right(output) if formula is None else formula
             yield _as_if(h, output, formula)
-    if output.terms is None:
+    if output.terms is None and output.inputs:
         yield _cancelled(output)
     factor = _factor(output)
     if factor is not None and (among is None or factor.text in among):
@@ -89,7 +95,11 @@ def _factor(output: Output) -> Symptom | None:
         if not telling.any():
             return None
         ratios = got[telling] / due[telling]
-        factor = np.sign(ratios[0]) * float(np.exp(np.mean(np.log(np.abs(ratios)))))
+        near = ratios / np.median(ratios)
+        near = near[np.abs(near - 1) <= SPREAD]  # not what is wrong in another way
+        factor = float(np.median(ratios) * np.mean(near)) if near.size else 0.0
+        if not math.isfinite(factor) or factor == 0 or abs(factor - 1) <= LEAST_FACTOR:
+            return None
         made = factor * due
         sizes = np.abs(due) if output.terms is None else np.fmax(wide(output.terms), np.abs(due))
         form = DTYPES[output.dtype]
@@ -100,22 +110,29 @@ def _factor(output: Output) -> Symptom | None:
             np.abs(made) > math.ldexp(2 - 2.0 ** (1 - form.digits), form.greatest)
         )
         near &= (due != 0) | (np.signbit(got) == np.signbit(made))
-        text = f"its result is the right one times {factor:.3g}"
-        if text.endswith(" 1"):
-            return None
-        return Symptom(text, near & far, telling, ~near & (due != 0) & ~np.isnan(due), True)
+        return Symptom(
+            FACTOR + _near_one(factor), near & far, telling, ~near & (due != 0) & ~np.isnan(due)
+        )
+
+
+def _near_one(factor: float) -> str:
+    distance = factor - 1
+    if abs(distance) > NEAR_ONE:
+        return f"{factor:.3g}"
+    return f"(1 {'-' if distance < 0 else '+'} {abs(distance):.1g})"
 
 
 def _cancelled(output: Output) -> Symptom:
-    """exp(x) - 1 near 0: errors of the size that a result near 1 would have. In 16 bits, too,
-    those of FLOAT."""
+    """exp(x) - 1 near 0: errors of the size that a result near 1 would have, in FLOAT or in the
+    output's dtype."""
     got, due = wide(output.got), wide(output.expected)
-    unit = 2.0 ** -DTYPES[compute_dtype(output.inputs)].digits
     with np.errstate(all="ignore"):
-        error = np.abs(got - due)
-        where = (error <= FEW["FLOAT"] * unit) & is_far(output)
-        clear = where & (np.abs(due) <= CANCELLING) & (error >= unit / FEW["FLOAT"])
-        telling = where & (np.count_nonzero(clear) > 1)  # not if only subnormals are flushed
+        error, far = np.abs(got - due), is_far(output)
+        units = [2.0 ** -DTYPES[d].digits for d in (compute_dtype(output.inputs), output.dtype)]
+        unit = units[0] if np.any(far & (error <= FEW["FLOAT"] * units[0])) else units[1]
+        where = (error <= FEW["FLOAT"] * unit) & far
+        clear = where & (np.abs(due) <= CANCELLING) & (error >= unit / FEW["FLOAT"]) & (got != 0)
+        telling = where & (np.count_nonzero(clear) > 1)  # not if small results are flushed
         visible = np.abs(due) * 2.0 ** -DTYPES[output.dtype].digits < unit / FEW["FLOAT"]
     return Symptom(CANCELLED, where, telling, visible & (due != 0) & ~where)
 
@@ -149,11 +166,13 @@ def _as_if(h: Hypothesis, output: Output, formula: Array) -> Symptom:
         where &= telling | (error <= 1)
         telling &= np.isfinite(wide(output.got)) & (output.got != 0)
     else:
-        wrong = changed & (distance > EXACT)
-        if wrong.any() and np.mean(error[wrong] <= EXACT) >= NEARLY_ALL:
-            telling |= wrong
-        telling &= ordinary
-    return Symptom(AS_IF + h.text, where, telling, ordinary & (error > tolerance), True, h.wrong)
+        inexact = changed & (distance > EXACT)
+        if inexact.sum() >= SEVERAL and np.mean(error[inexact] <= EXACT) >= ALL_EXACT:
+            telling |= inexact
+        telling &= ordinary & (np.unique(due[ordinary]).size > 1)  # or much else makes the same
+        if not np.any(telling & where):
+            where &= error <= EXACT
+    return Symptom(AS_IF + h.text, where, telling, ordinary & (error > tolerance), h.wrong)
 
 
 def _short(x: Array, digits: int) -> Array:

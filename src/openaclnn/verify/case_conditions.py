@@ -18,7 +18,7 @@ from .condition import Condition
 GAPS = ("strided", "padded")  # the other layouts are dense
 BROADCAST = "where inputs are broadcast or have several shapes"
 EVERY = "in every case"
-LARGE = 1 << 16
+SOME, LARGE = 1000, 1 << 16  # elements
 PERMUTED = ("transposed", "swapped", "channels_last")  # dense, dims in another order
 # What a name of values does not say.
 VALUES = {
@@ -70,6 +70,8 @@ def _of_layout(case: Case) -> Iterator[str]:
     if names := list(_strided(case)):
         yield "where a tensor is not contiguous"
         yield from (f"where {name} is not contiguous" for name in names)
+        if case.of:
+            yield "where one tensor alone is not contiguous"
         if case.layout in GAPS:
             yield "where a tensor has gaps between its elements"
         if case.layout in PERMUTED:
@@ -113,8 +115,9 @@ def _of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
         yield "for tensors of 2 dims or more"
     if rank > 4:
         yield "for tensors of more than 4 dims"
-    if max(sizes) >= LARGE:
-        yield f"for tensors of {LARGE:,} elements or more"
+    for size in (SOME, LARGE):
+        if max(sizes) >= size:
+            yield f"for tensors of {size:,} elements or more"
 
 
 def of_blocks(case: Case) -> Iterator[Condition]:

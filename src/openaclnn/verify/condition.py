@@ -16,3 +16,4 @@ class Condition:
     # Of one attribute: that it is not the value that people use.
     is_unusual: bool = field(default=False, compare=False)
     of_dtypes: bool = field(default=False, compare=False)
+    is_bound: bool = field(default=False, compare=False)  # one of many: only beside a hypothesis

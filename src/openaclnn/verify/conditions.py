@@ -93,23 +93,28 @@ def _attributes(results: Sequence[Result], failed: Array) -> Iterator[tuple[Cond
                 yield Condition(f"with {name} = {short(value)}", (name,)), here
             if value == 0 and not is_flag:
                 yield Condition(f"where {name} is not 0", (name,)), ~here
-        numbers = sorted(v for v in values if isinstance(v, float))
-        for v in numbers[1:]:
-            below = np.array([isinstance(own, float) and own < v for own in column])
-            text = f"with a finite {name}" if v == math.inf else f"with {name} below {short(v)}"
-            yield Condition(text, (name,)), below
-        for v in numbers[:-1]:
-            above = np.array([isinstance(own, float) and own > v for own in column])
-            yield Condition(f"with {name} above {short(v)}", (name,)), above
         rates = {v: failed[[own == v for own in column]].mean() for v in values}
         for share in (0, *OFTEN):
             bad = [v for v in values if rates[v] > share]
             others = [v for v in values if rates[v] <= share]
             if bad and others and min(len(bad), len(others)) <= LISTED:
                 yield of_values(name, bad, others), np.array([own in bad for own in column])
+        yield from _bounds(name, column)
     for one, other in itertools.combinations(unusual, 2):
         texts = (f"{name} is not {short(usual[name])}" for name in (one, other))
         yield Condition(f"where {' or '.join(texts)}", (one, other)), unusual[one] | unusual[other]
+
+
+def _bounds(name: str, column: Sequence[Any]) -> Iterator[tuple[Condition, Array]]:
+    """Below and above each value."""
+    numbers = sorted({v for v in column if isinstance(v, float)})
+    for v in numbers[1:]:
+        text = f"with a finite {name}" if v == math.inf else f"with {name} below {short(v)}"
+        below = np.array([isinstance(own, float) and own < v for own in column])
+        yield Condition(text, (name,), is_bound=True), below
+    for v in numbers[:-1]:
+        above = np.array([isinstance(own, float) and own > v for own in column])
+        yield Condition(f"with {name} above {short(v)}", (name,), is_bound=True), above
 
 
 def _cases(results: Sequence[Result], blocks: bool) -> Iterator[tuple[Condition, Array]]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..reference.evaluation import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
-from ..reference.precision import CANCELLED, SIGN, Symptom, is_far, symptoms
+from ..reference.precision import CANCELLED, HYPOTHESES, SIGN, Symptom, is_far, symptoms
 from ..rows.dtypes import DTYPES
 from .runner import FAILED, Result
 from .sample import Sample
@@ -171,18 +171,20 @@ def _symptoms(
 ) -> list[Symptom]:
     """Those that say what is wrong first; what they explain counts as nothing else."""
     found: list[Symptom] = []
+    got = wide(s.output.got) if s.output.dtype in DTYPES else s.output.got
     far = is_far(s.output)
+    clear = far & np.isfinite(got) & (got != 0)
     zeros = wrong & (wide(s.output.nearest) == 0) if s.output.dtype in DTYPES else wrong
     for m in (*symptoms(s.output, among), Symptom(CLOSE, is_close(s.output), wrong)):
         where = m.where & wrong
-        among = wrong & far if m.text == CANCELLED else zeros if m.text == SIGN else wrong
-        is_clear = m.is_hypothesis and (m.telling & where & far).sum() >= SEVERAL
+        eligible = wrong & far if m.text == CANCELLED else zeros if m.text == SIGN else wrong
+        is_clear = m.text.startswith(HYPOTHESES) and (m.telling & where & clear).sum() >= SEVERAL
         share = MOST if m.text == SIGN else NEARLY_ALL  # random zeros have both signs
-        by_chance = m.text not in SMALL and where.sum() < share * among.sum() and not is_clear
+        by_chance = m.text not in SMALL and where.sum() < share * eligible.sum() and not is_clear
         if by_chance or set(m.wrong) & set(right):
             where = where & False
         if m.text in SMALL:
-            telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= SEVERAL]
+            telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= 2 * SEVERAL]
             where = where & ~_any(telling, wrong.shape)
         against = None if m.against is None else m.against & ~wrong
         found.append(replace(m, where=where, telling=m.telling & where, against=against))

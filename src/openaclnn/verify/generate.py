@@ -113,16 +113,19 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
 
 
 def _alone(op: Op) -> Iterator[Attributes]:
-    """For each value of an attribute the set in which it alone differs from the first, where no set
-    does that: a finding can then name the attribute that a kernel has wrong."""
+    """For each value of an attribute the set in which it alone differs from the first, and with
+    each flag changed from that, where no set does that: a finding can then name the attribute that
+    a kernel has wrong."""
     first, *others = REFERENCES[op.kernel].attributes
     known = list(others)
-    for name in first if len(first) > 1 else ():
-        for made in [{**first, name: a[name]} for a in others if a[name] != first[name]]:
-            shapes = input_shapes(op, _shapes(op)[0], made)
-            if made not in known and refused(op, shapes, made) is None:
-                known.append(made)
-                yield made
+    flags = [n for n, v in first.items() if isinstance(v, bool) and any(a[n] != v for a in others)]
+    for base in (first, *({**first, n: not first[n]} for n in flags)):
+        for name in first if len(first) > 1 else ():
+            for made in [{**base, name: a[name]} for a in others if a[name] != first[name]]:
+                shapes = input_shapes(op, _shapes(op)[0], made)
+                if made not in known and refused(op, shapes, made) is None:
+                    known.append(made)
+                    yield made
 
 
 def _of_aliases(op: Op) -> list[Attributes]:

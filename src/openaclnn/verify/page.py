@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
 from .finding import Finding
 from .page_data import cells, numbers, page_data
-from .report import Report
+from .report import Report, example_lines
 from .report_data import environment
 from .runner import FAILED, LEFT_OUT, Result
 
@@ -71,9 +71,8 @@ def _address(op: str, dtype: str, number: int | None = None) -> str:
 
 def _findings(report: Report) -> str:
     """Each finding with its cause, in which dtypes, and its example."""
-    found = cells(report)
     items = [
-        _finding(provider, op, finding, found)
+        _finding(report, provider, op, finding)
         for provider, op in report.failing
         for finding in report.findings(provider, op)
     ]
@@ -87,22 +86,20 @@ def _findings(report: Report) -> str:
     )
 
 
-def _finding(
-    provider: str, op: str, finding: Finding, found: Mapping[tuple[str, str], list[Result]]
-) -> str:
-    links = []
+def _finding(report: Report, provider: str, op: str, finding: Finding) -> str:
+    found, links = cells(report), []
     for dtype in dict.fromkeys(r.case.dtype for r in finding.results):  # as the matrix has them
         same = [r for r in finding.results if r.case.dtype == dtype]
         worst = max(same, key=lambda r: r.error)
         ids = list(dict.fromkeys(r.case.id for r in found[op, dtype]))
         address = _address(op, dtype, numbers(ids)[ids.index(worst.case.id)])
         links.append(f'<a href="{address}">{SHORT[dtype]}</a> {len(same):,}')
-    example = finding.example
     cause = f"<p>{escape(finding.cause)}</p>" if finding.cause else ""
+    example = escape("\n".join(example_lines(report, finding.example)))
     return (
         f"<li><b>{escape(op)}</b> "
         f'<span class="count">{escape(provider)}, {finding.kind}: {", ".join(links)}</span>'
-        f"{cause}<p>{escape(example.case.dtype)}, {escape(example.message)}</p></li>"
+        f"{cause}<pre>{example}</pre></li>"
     )
 
 

@@ -123,7 +123,7 @@ class PythonProvider:
                       if self._arguments.named]  # fmt: skip
         sets = REFERENCES[op.kernel].attributes
         self.notes += self._arguments.renamed(op)
-        varied = [n for n in self.untaken if any(a.get(n, sets) != sets[0].get(n) for a in sets)]
+        varied = [n for n in self.untaken if n in sets[0] and any(a[n] != sets[0][n] for a in sets)]
         if varied and not self.notes:
             self.notes = [f"{name}: the function has no parameter {' or '.join(varied)}"]
         written = {p.name for p in op.outputs} & {*self._arguments.all}

@@ -168,23 +168,23 @@ def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
         of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
         cause = found.cause or (NO_CAUSE if r.kind == "wrong" and not known(r.provider) else "")
         lines.append(paint(f"  {of}: {cause}" if cause else f"  {of}", "bold"))
-    lines += [*_example(r), f"    {r.case.text()}"]
+    *example, command = example_lines(report, r)
+    return [*lines, *(f"  {line}" for line in example), paint(f"  {command}", "dim")]
+
+
+def example_lines(report: Report, r: Result) -> list[str]:
+    """Why it failed, an element, the case, and the command that runs it again."""
+    lines = [f"{r.kind}: {r.sentence}"]
+    if r.element is not None:
+        lines += [
+            f"  {r.place}",
+            f"    expected {expected_text(r.element)}",
+            f"    got      {pair(*r.element.got)}",
+        ]
+    lines.append(f"  {r.case.text()}")
     if why := explanation(r):
-        lines.append(f"    {why}")
-    lines.append(paint(f"    {report.command(r)}", "dim"))
-    return lines
-
-
-def _example(r: Result) -> list[str]:
-    """Why it failed, and an element below that."""
-    if r.element is None:
-        return [f"  {r.kind}: {r.sentence}"]
-    return [
-        f"  {r.kind}: {r.sentence}",
-        f"    {r.place}",
-        f"      expected {expected_text(r.element)}",
-        f"      got      {pair(*r.element.got)}",
-    ]
+        lines.append(f"  {why}")
+    return [*lines, f"  {report.command(r)}"]
 
 
 def explanation(result: Result) -> str:

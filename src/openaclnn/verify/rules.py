@@ -23,7 +23,7 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from ..reference.patterns import TAILS
-from ..reference.precision import TELLING
+from ..reference.precision import HYPOTHESES, TELLING
 from .condition import Condition
 from .evidence import VAGUE, Evidence
 
@@ -46,6 +46,7 @@ SEEN = 0.1  # of the failed results, which must have a condition or symptom for 
 BEST = 12  # conditions on cases that are tried with each other
 FEW, CHANCE = 3, 1e-2  # results that may have anything in common by chance, or so probably
 ALONE = 3  # rules of cases alone
+AS_GOOD = 0.95  # of its recall and precision, at which a hypothesis replaces one of these
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Search:
         self._conditions = {"": every, **seen}
         self._symptoms = {"": every, **shown}
         self._pairs = [(text, symptom) for text in self._conditions for symptom in self._symptoms
-                       if not (text and symptom in e.against)]  # fmt: skip
+                       if not (text and symptom.startswith(HYPOTHESES))]  # fmt: skip
         self._count_elements()
 
     def _is_seen(self, where: Array) -> bool:
@@ -128,30 +129,34 @@ class Search:
         e, shape = self._e, (len(self._pairs), len(self._e.results))
         precision, recall, counts, bits, seen = (np.zeros(shape) for _ in range(5))
         due = np.where(self._failed, e.count(self._left, e.share), 1)
-        k = -1
-        for text, where in self._conditions.items():
-            n = e.count(where & self._counted, e.weight)
-            has, n = n > 0, np.where(n > 0, n, 1)
-            rare = np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
-            for symptom, among in self._symptoms.items():
-                if text and symptom in e.against:
-                    continue
-                k += 1
-                hit = where & among & self._left
-                w = e.count(hit, e.weight)
-                p, says = w / n, has
-                if symptom in VAGUE:  # of chance: results without say nothing
-                    p, says = LEAST + (1 - LEAST) * p, w > 0
-                elif symptom:  # of the elements that speak for or against it
-                    total = w + e.count(where & self._counted & e.against[symptom], e.weight)
-                    p, says = w / np.where(total > 0, total, 1), total > 0
-                counts[k] = says
-                precision[k] = p * counts[k]
-                recall[k] = e.count(hit, e.share) / due
-                bits[k] = np.minimum(e.count(hit), WITNESSES) * rare
-                seen[k] = has
+        known = ""
+        n, has, rare = self._sizes(known)
+        for k, (text, symptom) in enumerate(self._pairs):
+            if text != known:
+                known, (n, has, rare) = text, self._sizes(text)
+            where = self._conditions[text]
+            hit = where & self._symptoms[symptom] & self._left
+            w = e.count(hit, e.weight)
+            p, says = w / n, has
+            if symptom in VAGUE:  # of chance: results without say nothing
+                p, says = LEAST + (1 - LEAST) * p, w > 0
+            elif symptom:  # of the elements that speak for or against it
+                total = w + e.count(where & self._counted & e.against[symptom], e.weight)
+                p, says = w / np.where(total > 0, total, 1), total > 0
+            counts[k] = says
+            precision[k] = p * counts[k]
+            recall[k] = e.count(hit, e.share) / due
+            bits[k] = np.minimum(e.count(hit), WITNESSES) * rare
+            seen[k] = has
         self._precision, self._recall = precision.T, recall.T
         self._present, self._bits, self._seen = counts.T, bits.T, seen.T
+
+    def _sizes(self, text: str) -> tuple[Array, Array, Array]:
+        """Of a condition on elements: how many elements of each result have it, at least 1; whether
+        any has; how rare they are."""
+        n = self._e.count(self._conditions[text] & self._counted, self._e.weight)
+        has, n = n > 0, np.where(n > 0, n, 1)
+        return n, has, np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
 
     def _scores(self, of_cases: Array, conditions: int, longer: Array) -> Scores:
         """`of_cases`: results by rows, each row the product of so many conditions. `longer`: the
@@ -194,12 +199,16 @@ class Search:
             rows = np.array([self._cases[c] for c in every], float)
             long = LISTING * np.array([max(0, c.values - 2) for c in every])
             scores = self._scores(rows, 1, long)
+            bounds = np.array([c.is_bound for c in every])
+            silent = np.array([not symptom.startswith(HYPOTHESES) for _, symptom in self._pairs])
+            scores.score[np.ix_(bounds, silent)] = 0
             found += self._best([(c,) for c in every], rows, scores)
             for i in np.argsort(-scores.score[:, 0], kind="stable")[:ALONE]:
                 found.append(self._rule((every[i],), rows[i], 0, scores, i))
-            best = np.argsort(-scores.score.max(axis=1), kind="stable")[:BEST]
+            plain = np.flatnonzero(~bounds)
+            best = plain[np.argsort(-scores.score[plain].max(axis=1), kind="stable")[:BEST]]
             chosen = [
-                (i, j, rows[i] * rows[j]) for i in best for j in range(len(every))
+                (i, j, rows[i] * rows[j]) for i in best for j in plain
                 if 0 < np.dot(rows[i], rows[j]) < min(rows[i].sum(), rows[j].sum())
                 and not set(every[i].attributes) & set(every[j].attributes)
             ]  # fmt: skip
@@ -209,6 +218,7 @@ class Search:
                 longer = np.array([long[i] + long[j] for i, j, _ in chosen])
                 found += self._best(named, both, self._scores(both, 2, longer))
         found.sort(key=lambda rule: -rule.score)
+        found = [rule for rule in found if not self._is_said_better(rule, found)]
         if any(rule.score >= TOLD and self._is_hypothesis(rule) for rule in found):
             found = [rule for rule in found if rule.says_something]
         distinct: dict[tuple[object, ...], Rule] = {}
@@ -220,6 +230,16 @@ class Search:
     def _is_hypothesis(self, rule: Rule) -> bool:
         """Without conditions."""
         return rule.symptom in self._e.against and not rule.cases and not rule.elements
+
+    def _is_said_better(self, rule: Rule, others: Sequence[Rule]) -> bool:
+        """Whether a hypothesis explains as much under the same conditions."""
+        return not rule.elements and not rule.symptom and any(
+            other.symptom.startswith(HYPOTHESES)
+            and other.cases == rule.cases
+            and other.recall >= AS_GOOD * rule.recall
+            and other.precision >= AS_GOOD * rule.precision
+            for other in others
+        )  # fmt: skip
 
     def only_rule(self) -> Rule | None:
         """The condition without which no result has failed, if that is not chance: of few results

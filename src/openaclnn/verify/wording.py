@@ -9,7 +9,7 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from ..reference.patterns import ALL_SUCH, EVERY_WRONG, TAILS, in_common
-from ..reference.precision import AS_IF, DIRECTIONS, NEAR, NEAR_SUMS, ROUNDING, TELLING
+from ..reference.precision import AS_IF, DIRECTIONS, HYPOTHESES, NEAR, NEAR_SUMS, ROUNDING, TELLING
 from .case_conditions import EVERY
 from .conditions import Conditions
 from .evidence import Evidence
@@ -38,15 +38,15 @@ def words(
     those that it explains, as `which` says. `alone`: no other element is wrong."""
     said = _of_elements(rule, e, elements, alone)
     parts = [said] if said else []
+    subject = f"{e.only} is wrong " if e.only and not said else ""
     counts = f" ({failed:,} of {such:,} such cases)" if failed < such else ""
     if rule.cases:
         texts = [c.text for c in rule.cases]
         first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
-        wrong = f"{e.only} is wrong " if e.only and not said else ""
-        parts.append(f"{wrong}{both}{counts}")
+        parts.append(f"{subject}{both}{counts}")
     elif not said:
-        parts.append(f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY)
+        parts.append(subject + (f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY))
     text = ", ".join(parts)
     return text + (known.lacking(text) or known.also(rule.cases)) + _unwritten(rule, e)
 
@@ -83,7 +83,7 @@ def _symptom(rule: Rule, e: Evidence) -> str:
     """How all of the elements are wrong, if that says something."""
     n = np.count_nonzero(rule.explained)
     found = [text for text, where in e.symptoms.items()
-             if text != CLOSE and text not in e.against and where[rule.explained].all()
+             if text != CLOSE and not text.startswith(HYPOTHESES) and where[rule.explained].all()
              and np.count_nonzero(e.telling[text] & rule.explained) >= TELLING * n]  # fmt: skip
     return found[0] if found else ""
 
