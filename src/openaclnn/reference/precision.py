@@ -53,6 +53,7 @@ class Symptom:
     telling: Array  # those that would not have it by chance
     against: Array | None = None  # those that would be otherwise, if what it says were so
     wrong: tuple[str, ...] = ()  # outputs that are not right if this is so
+    fits: Array | None = None  # of a hypothesis: what would be so, also where it may be chance
 
 
 def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[Symptom]:

@@ -43,6 +43,7 @@ class Elements:
     symptoms: dict[str, Array]  # false where not wrong
     telling: dict[str, Array]  # what would not have the symptom by chance
     against: dict[str, Array]  # right ones that contradict it
+    fits: dict[str, Array]  # of hypotheses: what would be so, also where it may be chance
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,13 @@ def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "")
     joined: dict[str, Any] = {
         f.name: _joined([getattr(part, f.name) for part in parts], sizes) for f in fields(Elements)
     }
-    results = (*failed, *(r for r, _ in good))
+    # What is clear in most results that it fits is no chance in the others.
     of = np.repeat(np.arange(len(parts)), sizes)
+    for text, fits in joined["fits"].items():
+        clear, every = (np.unique(of[w]).size for w in (joined["symptoms"][text], fits))
+        if clear >= MOST * every:
+            joined["symptoms"][text] = fits
+    results = (*failed, *(r for r, _ in good))
     return Evidence(**joined, results=results, of=of, only=only)
 
 
@@ -117,7 +123,7 @@ def _of_failed(failed: Sequence[Result], only: str) -> list[Elements]:
 
 def _whole(*, wrong: bool) -> Elements:
     one, zero = np.ones(1), np.zeros(1)
-    texts: list[dict[Any, Array]] = [{} for _ in range(4)]
+    texts: list[dict[Any, Array]] = [{} for _ in range(5)]
     at = zero.astype(int)
     return Elements(one, one == wrong, one, one > 0, zero, zero > 0, at, one * wrong, *texts)
 
@@ -133,6 +139,7 @@ def _of_sample(
         if s.onset is not None:
             known[f"it is element {s.onset:,} or later"] = s.at >= s.onset
         shown = _symptoms(s, wrong, among, right)
+        fits = {m.text: m.fits for m in shown if m.fits is not None}
     return Elements(
         s.weight,
         wrong,
@@ -146,6 +153,7 @@ def _of_sample(
         {m.text: m.where for m in shown},
         {m.text: m.telling for m in shown},
         {m.text: m.against for m in shown if m.against is not None},
+        fits,
     )
 
 
@@ -181,13 +189,18 @@ def _symptoms(
         is_clear = m.text.startswith(HYPOTHESES) and (m.telling & where & clear).sum() >= SEVERAL
         share = MOST if m.text == SIGN else NEARLY_ALL  # random zeros have both signs
         by_chance = m.text not in SMALL and where.sum() < share * eligible.sum() and not is_clear
-        if by_chance or set(m.wrong) & set(right):
+        if set(m.wrong) & set(right):
+            where = where & False
+        fits = where if m.text.startswith(HYPOTHESES) else None
+        if by_chance:
             where = where & False
         if m.text in SMALL:
-            telling = [x for x in found if x.text not in VAGUE and x.telling.sum() >= 2 * SEVERAL]
+            telling = [x for x in found if x.text not in VAGUE
+                       and (x.telling & x.where).sum() >= 2 * SEVERAL]  # fmt: skip
             where = where & ~_any(telling, wrong.shape)
         against = None if m.against is None else m.against & ~wrong
-        found.append(replace(m, where=where, telling=m.telling & where, against=against))
+        telling_of = m.telling & (where if fits is None else fits)
+        found.append(replace(m, where=where, telling=telling_of, against=against, fits=fits))
     return found
 
 

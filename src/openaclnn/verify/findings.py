@@ -99,14 +99,11 @@ def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | 
 def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding]:
     chosen = causes(failed, others)
     explained: set[int] = set()
-    left: dict[int, Result] = {}
     for own in chosen:
         e = own.evidence
         is_explained = (e.count(e.wrong) > 0) & (e.count(own.left, e.share) <= HALF)
         explained |= {id(r) for r, good in zip(e.results, is_explained, strict=True) if good}
-        for i in np.unique(e.of[own.left]).tolist():
-            left.setdefault(id(e.results[i]), _with_example(e, own.left, i))
-    rest = [left.get(id(r), r) for r in failed if id(r) not in explained]
+    rest = [_left(r, chosen) for r in failed if id(r) not in explained]
     alone = (
         sum(len(own.steps) for own in chosen) == 1
         and not rest
@@ -117,6 +114,16 @@ def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding
         rank = Rank.REST if found else Rank.CAUSE
         found.append(Finding(tuple(rest), OTHER if found else "", rank=rank))
     return found
+
+
+def _left(r: Result, chosen: Sequence[Causes]) -> Result:
+    """With an element that no rule explains."""
+    for own in chosen:
+        e, left = own.evidence, own.left
+        at = next((i for i, other in enumerate(e.results) if other is r), None)
+        if at is not None and np.any(left & (e.of == at)):
+            return _with_example(e, left, at)
+    return r
 
 
 def _of_steps(own: Causes, alone: bool) -> Iterator[Finding]:

@@ -27,11 +27,10 @@ GOOD = 0.9  # the precision that is as good as any
 
 @dataclass(frozen=True)
 class Step:
-    """A rule, and what was left and done before it."""
+    """A rule, and what was done before it."""
 
     rule: Rule
     conditions: Conditions
-    left: Array
     done: Array
 
 
@@ -62,7 +61,7 @@ def _steps(
         now_small = small | rule.explained if rule.symptom in SMALL else small
         now_left, now_done = left & ~rule.explained, done | rule.explained
         rest = _steps(e, now_left, now_done, now_small, blocks, 1)
-        ways.append([Step(rule, known, left, done), *rest])
+        ways.append([Step(rule, known, done), *rest])
     return max(ways, key=lambda way: _value(way, int(np.count_nonzero(failed)), e), default=[])
 
 
