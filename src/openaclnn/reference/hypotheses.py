@@ -127,7 +127,7 @@ def _were(name: str, value: Any) -> str:
 
 def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """An attribute ignored, which is one with its usual value; or with another that cases have, a
-    tenth or ten times of it, or 0."""
+    tenth or ten times the usual one, or 0."""
     for name, value in given.items():
         known = [
             a[name] for a in REFERENCES[op.kernel].attributes if isinstance(a[name], int | float)

@@ -137,19 +137,20 @@ def _of_steps(own: Causes, alone: bool) -> Iterator[Finding]:
         bad = len(np.unique(e.of[rule.meet & e.wrong]))
         such = len(np.unique(e.of[rule.meet]))
         text = words(rule, e, step.conditions, bad, such, which(rule, e, done), alone)
-        yield replace(finding, cause=text + of_outputs(finding.results, e.only))
+        text += of_outputs(finding.results, e.only)
+        yield replace(finding, cause=text, such=such if rule.cases else 0)
         done |= rule.explained
 
 
 def _of_step(step: Step, e: Evidence) -> Finding:
+    """Without its sentence."""
     rule = step.rule
     own = np.unique(e.of[rule.explained]).tolist()
     results = tuple(_with_example(e, rule.explained, i) for i in own)
     far = set(e.of[rule.explained & e.is_far].tolist())
     small = rule.symptom in SMALL
     telling = () if small else tuple(r for i, r in zip(own, results, strict=True) if i in far)
-    such = len(np.unique(e.of[rule.meet])) if rule.cases else 0
-    return Finding(results, "", such, Rank.SMALL if small else Rank.CAUSE, telling)
+    return Finding(results, rank=Rank.SMALL if small else Rank.CAUSE, telling=telling)
 
 
 def _with_example(e: Evidence, where: Array, i: int) -> Result:
