@@ -127,7 +127,7 @@ SOURCE = str(Path(__file__).with_name("softmax.c"))
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
         (["--cases", "/no/file"], "/no/file cannot be read: No such file"),
-        (["--standard", "best"], "standard must be one of ours, single, double, either, allclose"),
+        (["--standard", "best"], "standard must be one of ours, float, single, double, either"),
         (["--html", "/no/folder/r.html"], "--html /no/folder/r.html cannot be written"),
         (["--benchmark", "torch"], "benchmark must come with standard double"),
         (["--rtol", "5", "--level", "L0"], "level must come with standard double or either, but"),

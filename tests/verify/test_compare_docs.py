@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verify.md: its Python runs, its report is printed, its commands end as the page says."""
+"""verify.md: its Python runs, its report is printed, its commands end as the page says. The C and
+CUDA functions of own_c_kernel.md."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from openaclnn.commands.cli import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "verify.md"
 CASES = PAGE.parents[1] / "reference" / "verify_cases.md"
+C_PAGE = PAGE.parents[1] / "tutorials" / "own_c_kernel.md"
 
 
 def blocks(language: str, page: Path = PAGE) -> list[str]:
@@ -37,7 +39,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
 
 def judge(folder):
     """What judge.py of the page prints in a folder that has my_elu.so."""
-    (folder / "judge.py").write_text(blocks("py")[0], encoding="utf-8")
+    (folder / "judge.py").write_text(blocks("py", C_PAGE)[0], encoding="utf-8")
     done = subprocess.run([sys.executable, "judge.py"], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -46,8 +48,11 @@ def judge(folder):
 @pytest.mark.programs
 def test_ten_lines_for_a_kernel_in_c(tmp_path):
     """The lines are ten; the verdicts before and after the change are what the page says."""
-    source, commands = blocks("c")[0], blocks("console")[0].splitlines()
-    assert len(commands) - 1 + len(source.splitlines()) + len(blocks("py")[0].splitlines()) == 10
+    source, commands = blocks("c", C_PAGE)[-1], blocks("console", C_PAGE)[0].splitlines()
+    assert (
+        len(commands) - 1 + len(source.splitlines()) + len(blocks("py", C_PAGE)[0].splitlines())
+        == 10
+    )
     if shutil.which("cc") is None:
         pytest.skip("there is no compiler")
     compiler = commands[1].removeprefix("$ ")
@@ -68,8 +73,8 @@ def test_ten_lines_for_a_kernel_in_c(tmp_path):
 def test_ten_lines_for_a_kernel_in_cuda(tmp_path):
     if shutil.which("nvcc") is None or shutil.which("nvidia-smi") is None:
         pytest.skip("there is no CUDA compiler, or no GPU")
-    (tmp_path / "my_elu.cu").write_text(blocks("cuda")[0], encoding="utf-8")
-    (command,) = re.findall(r"`(nvcc .*?)`", PAGE.read_text(encoding="utf-8"))[-1:]
+    (tmp_path / "my_elu.cu").write_text(blocks("cuda", C_PAGE)[0], encoding="utf-8")
+    (command,) = re.findall(r"`(nvcc .*?)`", C_PAGE.read_text(encoding="utf-8"))[-1:]
     subprocess.run(command.split(), cwd=tmp_path, check=True)
     assert judge(tmp_path).startswith("FAILED aclnnElu")
 

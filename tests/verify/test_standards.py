@@ -134,6 +134,49 @@ def test_allclose_and_ulp():
     assert openaclnn.compare(off, "elu", X, ulp=3)
 
 
+def test_float_allows_what_computing_in_float_costs():
+    y = openaclnn.elu(X)
+    for steps, passes in ((3, True), (6, False)):
+        off = (y.view(np.int32) + np.int32(steps)).view(np.float32)
+        assert bool(openaclnn.compare(off, "elu", X, standard="float")) == passes
+    x = X.astype(np.float16)
+    exact = openaclnn.elu(x.astype(np.float32))
+    cut = (np.abs(exact).view(np.int32) & ~np.int32(0x1FFF)).view(np.float32)
+    assert openaclnn.compare(exact.astype(np.float16), "elu", x, standard="float")
+    cut = np.copysign(cut, exact).astype(np.float16)
+    assert not openaclnn.compare(cut, "elu", x, standard="float")
+    double = X.astype(np.float64)
+    assert openaclnn.compare(openaclnn.elu(double), "elu", double, standard="float")
+    assert not openaclnn.compare(y.astype(np.float64), "elu", double, standard="float")
+
+
+def test_float_lets_subnormals_be_flushed_but_not_signs():
+    x = np.array([-1e-39, -1.0], np.float32)
+    for result, passes in ((-0.0, True), (0.0, False)):
+        y = np.array([result, np.expm1(-1)], np.float32)
+        assert bool(openaclnn.compare(y, "elu", x, standard="float")) == passes
+
+
+def test_float_of_sums():
+    rng = np.random.default_rng(SEED)
+    x = rng.normal(0.5, 2, (2, 12, 5, 7)).astype(np.float32)
+    gamma, beta = np.ones(12, np.float32), np.zeros(12, np.float32)
+    y, mean, rstd = openaclnn.group_norm_swish(x, gamma, beta, 4)
+
+    def passes(error, **options):
+        mine = (y * np.float32(1 + error), mean, rstd)
+        return bool(openaclnn.compare(mine, "group_norm_swish", x, gamma, beta, 4, **options))
+
+    assert passes(1e-6, standard="float")
+    assert not passes(1e-6)
+    assert not passes(1e-4, standard="float")
+
+
+def test_float_is_of_formulas():
+    with pytest.raises(ValueError, match=r"^standard float is for openaclnn's own operators"):
+        openaclnn.compare(X, "aclnnRelu", X, standard="float")
+
+
 @pytest.mark.programs
 @pytest.mark.parametrize("standard", ["single", "allclose", "either"])
 def test_elements_that_were_never_written_fail(standard, tmp_path, monkeypatch):

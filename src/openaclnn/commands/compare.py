@@ -67,7 +67,8 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
     add = sub.add_argument
     add(
         "--standard",
-        help="ours (the default), single, double, either, allclose, peer",
+        help="ours (the default), float (for kernels that compute in FLOAT), single, double, "
+        "either, allclose, peer",
     )
     add("--ulp", type=float, help="limit for ours instead of its promise, or for peer instead of 0")
     add("--level", help="for --standard double or either: L0, L1 (the default) or L2")

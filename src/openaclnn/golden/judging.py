@@ -92,6 +92,11 @@ def standard_of(**options: Any) -> Standard:
             "standard ours needs ulp for a function that ATen computes: openaclnn promises no "
             f"distance there; {DEFAULT} is the default"
         )
+    if standard.name == "float":
+        raise ValueError(
+            "standard float is for openaclnn's own operators (`openaclnn ops`), whose errors in "
+            f"FLOAT are known; {DEFAULT} is the default for functions that ATen computes"
+        )
     return standard
 
 

@@ -48,10 +48,11 @@ def compare(
 
     After the name come the inputs and attributes of the operator's Python function. `mine` is an
     array, or a tuple for several outputs; the input of an in-place operator is what it was before.
-    `standard` is "ours" (the default; with `ulp` as the limit, if given), "single", "double" (with
-    `benchmark`, what another implementation got, and `level`), "either" of these two, "allclose"
-    (with `rtol` and `atol`), or "peer" (with `benchmark`, from which results may be `ulp` away, 0
-    by default). An option of another standard is refused.
+    `standard` is "ours" (the default; with `ulp` as the limit, if given), "float" (what computing
+    in FLOAT allows), "single", "double" (with `benchmark`, what another implementation got, and
+    `level`), "either" of these two, "allclose" (with `rtol` and `atol`), or "peer" (with
+    `benchmark`, from which results may be `ulp` away, 0 by default). An option of another
+    standard is refused.
     A function that ATen computes ("aclnnSoftmax") takes the arguments of its C function without
     the outputs. It is judged against the same function in float64, by "single" or, where that
     fails, "double" with what openaclnn computes as benchmark; integers are equal.

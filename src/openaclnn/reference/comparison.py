@@ -97,6 +97,7 @@ def described(standard: Standard) -> str:
         return f"at most {standard.ulp or 0:g} ulp from the benchmark"
     level = f", {standard.level_used}" if standard.name in ("double", "either") else ""
     return {
+        "float": "the accuracy of computing in FLOAT",
         "single": "single benchmark",
         "double": "double benchmark",
         "either": "single or double benchmark",

@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 
 from .error_figures import errors_over, mean, ratio, relative_errors
-from .evaluation import Array, bound_of
+from .evaluation import Array, bound_of, scaled_errors
 from .judge import Output, wide
-from .standards import LEVELS, Standard
+from .standards import (
+    IN_FLOAT,
+    IN_FLOAT_BOUNDS,
+    LEAST_IN_FLOAT,
+    LEVELS,
+    ROUNDED_ONCE,
+    Standard,
+)
 from .steps import steps_between
 
 THRESHOLD = {"FLOAT16": 2.0**-10, "BFLOAT16": 2.0**-7, "FLOAT": 2.0**-13}
@@ -59,6 +66,8 @@ def verdict(output: Output, standard: Standard, benchmark: Array | None = None) 
         return Verdict(True, "there are no elements", np.zeros(output.got.shape, bool), {}, {})
     if standard.name == "ours":
         return _ours(output, standard)
+    if standard.name == "float":
+        return _in_float(output)
     if standard.name == "allclose":
         return _allclose(output, standard)
     if standard.name == "peer":
@@ -94,9 +103,26 @@ def _counted(wrong: Array, what: str) -> str:
 
 def _ours(output: Output, standard: Standard) -> Verdict:
     if standard.ulp is None and output.promised is None:
-        return _of_bound(output)
-    limit = standard.ulp if standard.ulp is not None else output.promised or 0.0
-    distance = output.ulp if standard.ulp is not None else output.counted
+        return _of_bound(output, output.of_promise)
+    if standard.ulp is not None:
+        return _of_ulp(output, output.ulp, standard.ulp)
+    return _of_ulp(output, output.counted, output.promised or 0.0)
+
+
+def _in_float(output: Output) -> Verdict:
+    with np.errstate(invalid="ignore"):
+        is_least = np.abs(wide(output.got) - wide(output.expected)) <= LEAST_IN_FLOAT
+    is_least &= np.signbit(output.got) == np.signbit(output.expected)
+    if output.terms is not None:
+        terms = IN_FLOAT_BOUNDS * output.terms
+        shares = scaled_errors(output.op, output.got, output.expected, terms)
+        return _of_bound(output, np.where(is_least, 0, shares), IN_FLOAT_BOUNDS)
+    is_short = output.unit in ("FLOAT16", "BFLOAT16")
+    distance = np.where(is_least, 0, output.counted)
+    return _of_ulp(output, distance, ROUNDED_ONCE if is_short else IN_FLOAT)
+
+
+def _of_ulp(output: Output, distance: Array, limit: float) -> Verdict:
     wrong = ~(distance <= limit)
     worst = float(distance.max())
     reason = (
@@ -108,12 +134,12 @@ def _ours(output: Output, standard: Standard) -> Verdict:
     return Verdict(not wrong.any(), reason, wrong, {"ulp": worst}, {"ulp": limit})
 
 
-def _of_bound(output: Output) -> Verdict:
+def _of_bound(output: Output, shares: Array, times: float = 1.0) -> Verdict:
     """Results that are sums, by the sum of their absolute terms."""
-    wrong = ~(output.of_promise <= 1)
-    worst = float(output.of_promise.max())
+    wrong = ~(shares <= 1)
+    worst = float(shares.max())
     rounding = " and the rounding" if output.dtype in ("FLOAT16", "BFLOAT16") else ""
-    bound = bound_of(output.op, output.dtype)
+    bound = times * bound_of(output.op, output.dtype)
     allowed = f"what is allowed, {bound:g} of the sum of absolute terms{rounding}"
     reason = (
         _counted(wrong, f"are off by more than {allowed}; the worst is off by {worst:.4g} times it")

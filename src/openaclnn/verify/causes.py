@@ -56,8 +56,8 @@ def causes(failed: Sequence[Result], others: Sequence[Result]) -> list[Causes]:
             break
     best = max(tried, key=lambda one: one.score)
     chosen = [best]
-    for only in names if best.score > 0 else ():
-        if only not in (best.evidence.only, ""):
+    for only in names if best.evidence.only and best.score > 0 else ():
+        if only != best.evidence.only:
             known = (one.evidence for one in tried if one.evidence.only == only)
             e = next(known, None) or _evidence(failed, others, only)
             more = steps(e, _explained(best, e), blocks)

@@ -6,6 +6,7 @@ A result that has no elements to look at (it crashed, or has the wrong shape) co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -24,6 +25,7 @@ from .severity import CLOSE, SMALL, is_close
 VAGUE = (SIGN, *SMALL)  # which many mistakes make
 # Of a result's wrong elements. One may have a symptom by chance, but nearly all do not.
 NEARLY_ALL, MOST, SEVERAL = 0.9, 0.5, 4
+FEW, FRACTION = 3, 0.05  # results that may be the rest of others
 LARGE = 1 << 16  # elements
 
 
@@ -65,7 +67,7 @@ def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "")
     all failed results."""
     output = only or next((r.outputs[0] for r in failed if r.outputs), "")
     parts = _of_failed(failed, only)
-    seen = {text for part in parts for text, where in part.symptoms.items() if where.any()}
+    seen = _seen(parts)
     good = []
     for r in others:
         sample = next((s for s in r.samples if s.output.name == output), None)
@@ -88,6 +90,22 @@ def evidence(failed: Sequence[Result], others: Sequence[Result], only: str = "")
             joined["symptoms"][text] = fits
     results = (*failed, *(r for r, _ in good))
     return Evidence(**joined, results=results, of=of, only=only)
+
+
+def _seen(parts: Sequence[Elements]) -> set[str]:
+    """Symptoms of enough results for a rule, and not of each by chance."""
+    counts: Counter[str] = Counter()
+    telling: set[str] = set()
+    for part in parts:
+        telling |= {t for t, where in part.symptoms.items() if (where & part.telling[t]).any()}
+        every = part.symptoms | part.fits
+        counts.update(text for text, where in every.items() if where.any())
+    return {text for text in telling if counts[text] >= least_results(len(parts))}
+
+
+def least_results(failed: int) -> float:
+    """How many results a rule must explain, or it is the rest of others."""
+    return min(max(FEW, FRACTION * failed), failed)
 
 
 def _joined(own: Sequence[Any], sizes: Sequence[int]) -> Any:

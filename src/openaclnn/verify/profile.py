@@ -51,8 +51,8 @@ class Profile:
 def profile(output: Output, found: Verdict, standard: Standard) -> Profile:
     summed = output.terms is not None
     unit = "of bound" if summed else "ulp"
-    of_standard = {"ulp": "ulp", "share": "of bound"} if standard.name == "ours" else {}
-    limits = [limit for name, limit in found.limits.items() if of_standard.get(name) == unit]
+    figure = {("ours", "ulp"): "ulp", ("ours", "of bound"): "share", ("float", "ulp"): "ulp"}
+    limit = found.limits.get(figure.get((standard.name, unit), ""))
     distance = np.asarray(output.of_promise if summed else output.ulp)
     curves = {}
     if summed:
@@ -63,7 +63,7 @@ def profile(output: Output, found: Verdict, standard: Standard) -> Profile:
     return Profile(
         output.name,
         unit,
-        limits[0] if limits else None,
+        limit,
         histogram(output.ulp),
         {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
         curves,

@@ -14,14 +14,13 @@ import numpy as np
 
 from ..reference.evaluation import Array
 from .conditions import Conditions, of_results
-from .evidence import VAGUE, Evidence
+from .evidence import VAGUE, Evidence, least_results
 from .rules import PRICE, Rule, Search
 from .severity import SMALL
 
 LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside others, at all
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
-FEW, FRACTION = 3, 0.05  # results that may be the rest of others
 GOOD = 0.9  # the precision that is as good as any
 
 
@@ -68,7 +67,7 @@ def _steps(
 def _is_more(rule: Rule, e: Evidence, done: Array) -> bool:
     """Not the rest of a few results."""
     results, failed = (int(np.count_nonzero(e.count(x))) for x in (rule.explained, e.wrong))
-    if results >= min(max(FEW, FRACTION * failed), failed):
+    if results >= least_results(failed):
         return True
     of_cases_alone = not rule.elements and not rule.symptom and rule.precision == 1
     return of_cases_alone and not np.isin(e.of[rule.explained], e.of[done]).any()
