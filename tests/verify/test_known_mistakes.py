@@ -22,7 +22,11 @@ def test_mistakes_that_the_references_know(op, text):
     spoil = of_formula(REFERENCES[op].mistakes[text])
     # Whatever the dtype; group norms take a quarter of a second each.
     chosen = ("FLOAT", "FLOAT16")
-    for dtype in (chosen[zlib.crc32(text.encode()) % 2],) if REFERENCES[op].terms else chosen:
+    if REFERENCES[op].terms:
+        chosen = (chosen[zlib.crc32(text.encode()) % 2],)
+    if text.endswith(" first"):  # rounded to the dtype of the outputs
+        chosen = (text.split()[-2],)
+    for dtype in chosen:
         first, *others = found(op, spoil, dtype, every=11)
         assert f"as if {text}" in first.cause
         assert all(x.rank == Rank.REST and len(x.results) <= 2 for x in others)

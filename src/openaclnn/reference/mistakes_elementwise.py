@@ -187,6 +187,9 @@ LOGIT: Mistakes = {
     "input were only clamped to 1 - eps from above": lambda x, *, eps: _odds_of(
         np.minimum(x, 1 - eps)
     ),
+    "1 - eps were rounded to FLOAT": lambda x, *, eps: _odds_of(
+        np.maximum(eps, np.minimum(x, np.float32(1 - eps))) if eps >= 0 else x
+    ),
     "the result were log(input)": lambda x, *, eps: np.log(_clamped(x, eps)),
     "the result were input / (1 - input)": lambda x, *, eps: (
         _clamped(x, eps) / (1 - _clamped(x, eps))

@@ -44,6 +44,12 @@ def _taken(of_first: tuple[str, ...], mean: Array, rstd: Array) -> tuple[Array, 
     return first_mean if "mean" in of_first else mean, first_rstd if "rstd" in of_first else rstd
 
 
+def _of_digits(v: Array, digits: int) -> Array:
+    """Rounded to so many binary digits."""
+    fraction, exponent = np.frexp(v)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits))
+
+
 def _forward(
     x: Array,
     gamma: Array,
@@ -54,15 +60,18 @@ def _forward(
     beta_of: Taken = _of_channel,
     mean_groups: int | None = None,
     beta_last: bool = False,
+    digits: int | None = None,
     of_first: tuple[str, ...] = (),
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
-    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `of_first`:
-    statistics of the first sample, taken for all."""
+    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `digits`: of the
+    statistics. `of_first`: statistics of the first sample, taken for all."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
+    if digits is not None:
+        mean, rstd = _of_digits(mean, digits), _of_digits(rstd, digits)
     centre, root = _taken(of_first, mean, rstd)
     if mean_groups is not None:
         centre = np.zeros_like(mean)
@@ -180,6 +189,9 @@ FORWARD: Mapping[str, Formula] = {
     "the mean were not subtracted": partial(_forward, mean_groups=0),
     "the mean were that of the sample": partial(_forward, mean_groups=1),
     "beta were added after Swish": partial(_forward, beta_last=True),
+    "mean and rstd were rounded to FLOAT first": partial(_forward, digits=24),
+    "mean and rstd were rounded to FLOAT16 first": partial(_forward, digits=11),
+    "mean and rstd were rounded to BFLOAT16 first": partial(_forward, digits=8),
     **_of_first(_forward),
     "beta were subtracted": partial(
         _forward, beta_of=lambda v, x, groups: -_of_channel(v, x, groups)

@@ -13,7 +13,7 @@ import numpy as np
 from ..rows.dtypes import DTYPES
 from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
 from .judge import Output, wide
-from .precision import AS_IF, HYPOTHESES, TELLING, symptoms
+from .precision import AS_IF, CANCELLED, HYPOTHESES, TELLING, all_cancelled, symptoms
 
 EVERY_WRONG = "every wrong element"
 ALL_SUCH = "all such elements are wrong"
@@ -72,7 +72,7 @@ def _symptoms(output: Output, at: Array, wrong: Array, failing: Collection[str])
     """Those that all wrong elements have, and that no right one contradicts, of some."""
     some = _of_all(output.take(at[:SOME]), failing)
     if not some:
-        return []
+        return [CANCELLED] if all_cancelled(output.take(at)) else []
     right = output.take(np.flatnonzero(~wrong)[:SOME])
     denied = {s.text for s in symptoms(right, some) if s.against is not None and s.against.any()}
     left = [text for text in some if text not in denied]

@@ -126,16 +126,38 @@ def _near_one(factor: float) -> str:
 def _cancelled(output: Output) -> Symptom:
     """exp(x) - 1 near 0: errors of the size that a result near 1 would have, in FLOAT or in the
     output's dtype."""
-    got, due = wide(output.got), wide(output.expected)
+    near, due, unit = _beside_one(output)
+    where = near & is_far(output)
+    telling = where & is_cancelled(output)
     with np.errstate(all="ignore"):
-        error, far = np.abs(got - due), is_far(output)
-        units = [2.0 ** -DTYPES[d].digits for d in (compute_dtype(output.inputs), output.dtype)]
-        unit = units[0] if np.any(far & (error <= FEW["FLOAT"] * units[0])) else units[1]
-        where = (error <= FEW["FLOAT"] * unit) & far
-        clear = where & (np.abs(due) <= CANCELLING) & (error >= unit / FEW["FLOAT"]) & (got != 0)
-        telling = where & (np.count_nonzero(clear) > 1)  # not if small results are flushed
         visible = np.abs(due) * 2.0 ** -DTYPES[output.dtype].digits < unit / FEW["FLOAT"]
     return Symptom(CANCELLED, where, telling, visible & (due != 0) & ~where)
+
+
+def _beside_one(output: Output) -> tuple[Array, Array, float]:
+    """Where errors are a few units of 1; the right results; this unit."""
+    due = wide(output.expected)
+    with np.errstate(all="ignore"):
+        error = np.abs(wide(output.got) - due)
+        units = [2.0 ** -DTYPES[d].digits for d in (compute_dtype(output.inputs), output.dtype)]
+        is_first = np.any(is_far(output) & (error <= FEW["FLOAT"] * units[0]))
+        unit = units[0] if is_first else units[1]
+        return error <= FEW["FLOAT"] * unit, due, unit
+
+
+def is_cancelled(output: Output) -> bool:
+    """Whether several small results have such errors, and are not flushed."""
+    near, due, unit = _beside_one(output)
+    with np.errstate(all="ignore"):
+        clear = near & is_far(output) & (np.abs(due) <= CANCELLING) & (output.got != 0)
+        clear &= np.abs(wide(output.got) - due) >= unit / FEW["FLOAT"]
+    return np.count_nonzero(clear) > 1
+
+
+def all_cancelled(output: Output) -> bool:
+    """Whether that is what all elements have, those of larger results included."""
+    is_plain = output.terms is None and output.inputs and output.dtype in DTYPES
+    return bool(is_plain and _beside_one(output)[0].all() and is_cancelled(output))
 
 
 def is_far(output: Output) -> Array:

@@ -9,6 +9,7 @@ refused counts as one wrong element.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -29,6 +30,8 @@ from .wording import of_outputs, which, words
 
 HALF = 0.5
 UNSTEADY = "unsteady"  # whichever calls happened to show it
+RAISED = "refused"  # the function raised an exception
+NUMBER = re.compile(r"\d[\d.e+-]*|\binf\b|\bnan\b")
 OTHER = "other cases"
 
 
@@ -76,10 +79,27 @@ def _of_calls(failed: Sequence[Result], calls: Sequence[Result]) -> list[Finding
         for group in ([r for r in own if not r.samples], [r for r in own if r.samples]):
             if group and kind == UNSTEADY:
                 found.append(Finding(tuple(group)))
-            elif group:
-                here = {id(r) for r in group}
-                found += _of_kind(group, [*others, *(r for r in own if id(r) not in here)])
+                continue
+            for part in _by_exception(group) if kind == RAISED else filter(None, [group]):
+                here = {id(r) for r in part}
+                more = _of_kind(part, [*others, *(r for r in own if id(r) not in here)])
+                if kind == RAISED and len(more) > 1:
+                    more = [Finding(tuple(part), _exception(part[0]))]
+                found += more
     return found
+
+
+def _exception(r: Result) -> str:
+    """Its type and line, without its text."""
+    return r.sentence.partition(": ")[0].removeprefix("the function raised ")
+
+
+def _by_exception(failed: Sequence[Result]) -> Iterable[list[Result]]:
+    """By their sentences, whatever the numbers in them."""
+    groups: dict[str, list[Result]] = {}
+    for r in failed:
+        groups.setdefault(NUMBER.sub("#", r.sentence), []).append(r)
+    return groups.values()
 
 
 def _of_any_kind(failed: Sequence[Result], good: Sequence[Result]) -> Finding | None:
