@@ -154,7 +154,7 @@ def elu(x, alpha, scale, input_scale):
     return y.astype(x.dtype)
 """
     Path("mine.py").write_text(source, encoding="utf-8")
-    _, found = verified("python:mine.py:elu", "elu")
+    _, found = verified("python:mine.py:elu", "elu", "--dtype", "fp32", "--dtype", "fp16")
     check(found[:1], "wrong", cause)
     check(found[1:], "wrong", "its result is a zero of the wrong sign; |the right result is -0")
     check(found[2:], "wrong", "its result is off by little")
