@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.verify.kernels_of_the_page import verified
 
 import openaclnn
 from openaclnn.commands.cli import main
@@ -46,7 +47,7 @@ def judge(folder):
 
 
 @pytest.mark.programs
-def test_ten_lines_for_a_kernel_in_c(tmp_path):
+def test_ten_lines_for_a_kernel_in_c(tmp_path, monkeypatch):
     """The lines are ten; the verdicts before and after the change are what the page says."""
     source, commands = blocks("c", C_PAGE)[-1], blocks("console", C_PAGE)[0].splitlines()
     assert (
@@ -63,6 +64,11 @@ def test_ten_lines_for_a_kernel_in_c(tmp_path):
         subprocess.run(compiler.split(), cwd=tmp_path, check=True)
         shown = judge(tmp_path)
         assert shown.startswith(f"{verdict} aclnnElu, the accuracy that openaclnn promises\n")
+        if verdict == "PASSED":
+            (tmp_path / "wrap.py").write_text(blocks("py", C_PAGE)[1], encoding="utf-8")
+            monkeypatch.chdir(tmp_path)
+            _, (found,) = verified("python:wrap.py:elu", "elu", "--dtype", "fp32")
+            assert found["cause"].endswith("elu() has no parameter scale or input_scale")
         if verdict == "FAILED":
             (worst,) = re.findall(r"\[\d+\]  (-?[\d.e-]+) \(0x", shown.splitlines()[-1])
             assert abs(float(worst)) < 0.1
