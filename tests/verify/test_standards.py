@@ -145,9 +145,27 @@ def test_float_allows_what_computing_in_float_costs():
     assert openaclnn.compare(exact.astype(np.float16), "elu", x, standard="float")
     cut = np.copysign(cut, exact).astype(np.float16)
     assert not openaclnn.compare(cut, "elu", x, standard="float")
-    double = X.astype(np.float64)
-    assert openaclnn.compare(openaclnn.elu(double), "elu", double, standard="float")
-    assert not openaclnn.compare(y.astype(np.float64), "elu", double, standard="float")
+    with pytest.raises(ValueError, match=r"^the float standard is for FLOAT and 16 bits, but out"):
+        openaclnn.compare(X.astype(np.float64), "elu", X.astype(np.float64), standard="float")
+
+
+def test_float_allows_what_a_small_change_of_the_inputs_makes():
+    """Where the formula is steep beside its result; not at a threshold."""
+    x = np.array([0.5 - 2.0**-12, 0.9], np.float32)
+    y = openaclnn.logit(x, 0.0)
+    near = y + np.float32([2.0**-23, 0])  # 512 ulp of a small result
+    assert openaclnn.compare(near, "logit", x, 0.0, standard="float")
+    far = y + np.float32([2.0**-19, 0])
+    assert not openaclnn.compare(far, "logit", x, 0.0, standard="float")
+    x = np.array([0.5, 1.0], np.float32)  # hardshrink is 0 at lambd
+    assert not openaclnn.compare(x, "hardshrink", x, lambd=0.5, standard="float")
+    z, g = np.array([-95, -95, 1.0], np.float32), np.array([1e8, np.inf, 3e38], np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        plain = np.where(z > 0, g, g * np.exp(z))
+    named = {"alpha": 1.0, "scale": 1.0, "input_scale": 1.0, "is_result": False}
+    inputs = {"grad_output": g, "self_or_result": z}
+    assert not openaclnn.compare(plain, "elu_backward", **inputs, **named)
+    assert openaclnn.compare(plain, "elu_backward", **inputs, **named, standard="float")
 
 
 def test_float_lets_subnormals_be_flushed_but_not_signs():

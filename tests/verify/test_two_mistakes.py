@@ -220,7 +220,7 @@ def test_three_mistakes_have_three_causes():
     assert len(found) <= 4
     check(found, "wrong", "^most wrong elements have this in common: x is ±0$")
     check(found, "wrong", "^only where the dims of a tensor are permuted in memory$")
-    check(found, "wrong", "as if negative_slope were rounded to FLOAT16, only in FLOAT16 ")
+    check(found, "wrong", "as if negative_slope were rounded to the dtype of x$")
 
 
 ROUNDED = """

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from .. import _core
 from ..report.output import guarded
@@ -35,6 +36,10 @@ WIDTH = 98
 
 class Parser(argparse.ArgumentParser):
     """Help that cannot be written is an error; argparse ignores it."""
+
+    def error(self, message: str) -> NoReturn:
+        """One line; argparse prints the usage before it."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if not isinstance(action, Commands):  # which says more
@@ -86,7 +91,7 @@ class Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
 
 
 class Command(Parser):
-    """Refuses the words it does not know itself, so that its own usage is shown. All negative
+    """Refuses the words it does not know itself, in its own name. All negative
     numbers are values; argparse takes -1e-3 and -inf for options."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -99,7 +104,7 @@ class Command(Parser):
         if unknown:
             known = [option for option in self._option_string_actions if option.startswith("--")]
             options = [word for word in unknown if word.startswith("-")]
-            meant = next(filter(None, (near(word, known) for word in options)), None)
+            meant = next(filter(None, (_near_option(word, known) for word in options)), None)
             hint = did_you_mean(meant, self._hint(unknown[0], list(args)))
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
@@ -111,7 +116,13 @@ class Command(Parser):
             return f"{before} takes no argument"
         if "--cases" in self._option_string_actions and word in attribute_options():
             return "attributes are those of the cases: --cases FILE.json takes your own"
-        return ""
+        return f"see:  {self.prog} --help"
+
+
+def _near_option(word: str, known: Sequence[str]) -> str | None:
+    """Without the dashes, which all have in common."""
+    meant = near(word.lstrip("-").partition("=")[0], [option[2:] for option in known])
+    return f"--{meant}" if meant else None
 
 
 def parser() -> argparse.ArgumentParser:

@@ -67,7 +67,7 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
     add = sub.add_argument
     add(
         "--standard",
-        help="ours (the default), float (for kernels that compute in FLOAT), single, double, "
+        help="ours (the default), float (computed in FLOAT), single, double, "
         "either, allclose, peer",
     )
     add("--ulp", type=float, help="limit for ours instead of its promise, or for peer instead of 0")

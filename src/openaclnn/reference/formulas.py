@@ -63,6 +63,8 @@ class Reference:
     # The attribute that multiplies an input before anything else, by Python names: a kernel may
     # clamp the product.
     rates: Mapping[str, str] = field(default_factory=dict)
+    # What a kernel in FLOAT may compute instead: 1 - eps is rounded, an exponential underflows.
+    in_float: Callable[..., Any] | None = None
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
 
@@ -245,6 +247,7 @@ REFERENCES: dict[str, Reference] = {
         mistakes=wrong.ELU_BACKWARD,
         domain=(wide, ordinary),
         rates={"self_or_result": "input_scale"},
+        in_float=wrong.ELU_BACKWARD_IN_FLOAT,
         special=_elu_special,
         hard=_elu_hard,
         attributes=(
@@ -273,6 +276,7 @@ REFERENCES: dict[str, Reference] = {
     "logit": Reference(
         formula=logit,
         mistakes=wrong.LOGIT,
+        in_float=wrong.LOGIT_IN_FLOAT,
         domain=(probability,),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
@@ -281,6 +285,7 @@ REFERENCES: dict[str, Reference] = {
     "logit_grad": Reference(
         formula=logit_grad,
         mistakes=wrong.LOGIT_GRAD,
+        in_float=wrong.LOGIT_GRAD_IN_FLOAT,
         domain=(probability, wide),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
         value = REFERENCES[op.kernel].neutral.get(names[i], 1.0)
         ones = [*inputs[:i], np.full_like(inputs[i], value), *inputs[i + 1 :]]
         yield Hypothesis(_were(names[i], value), ones, given)
-    for text, attributes in _changed(given, compute):
+    own = dtype_name(inputs[0].dtype)
+    for text, attributes in chain(_changed(given, compute), _of_own_dtype(given, own, names[0])):
         if op.pointwise or refused(op, shapes, attributes) is None:
             yield Hypothesis(text, inputs, attributes)
 
@@ -138,6 +139,16 @@ def _constant(op: Op, given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
         for v in dict.fromkeys(known):
             if v != value and v == v:
                 yield _were(name, v), {**given, name: v}
+
+
+def _of_own_dtype(
+    given: Mapping[str, Any], dtype: str, first: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Rounded to the dtype of the inputs, whichever of 16 bits that is."""
+    if dtype in NARROWER["FLOAT"]:
+        for n, v in given.items():
+            if isinstance(v, float) and (narrow := float(rounded(np.array(v), dtype))) != v:
+                yield f"{n} were rounded to the dtype of {first}", {**given, n: narrow}
 
 
 def _changed(given: Mapping[str, Any], compute: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -44,6 +44,10 @@ LEAKY_RELU_BACKWARD: Mistakes = {
 }
 
 
+def _in_float(x: Array) -> Array:
+    return x.astype(np.float32).astype(x.dtype)
+
+
 _exp, _expm1 = partial(exponential, np.exp), partial(exponential, np.expm1)
 
 
@@ -138,6 +142,11 @@ ELU_BACKWARD: Mistakes = {
     ),
     "the sign of grad_output decided": partial(_elu_backward, by=lambda g, x: g),
 }
+# What the standard `float` excuses: here an exponential that leaves the range of FLOAT before it is
+# multiplied.
+ELU_BACKWARD_IN_FLOAT = partial(
+    _elu_backward, from_self=lambda x, a, s, r: _in_float(a * s * r * _in_float(np.exp(x * r)))
+)
 
 
 def _shrunk(x: Array, lambd: float, inside: Any, outside: Any) -> Array:
@@ -172,7 +181,11 @@ def _odds(low: Array, high: Array) -> Array:
 
 
 def _clamped(x: Array, eps: float) -> Array:
-    return x if eps < 0 else np.maximum(eps, np.minimum(x, 1 - eps))
+    return _between(x, eps, 1 - eps)
+
+
+def _between(x: Array, low: float, high: Any) -> Array:
+    return x if low < 0 else np.maximum(low, np.minimum(x, high))  # NaN with NaN
 
 
 def _odds_of(z: Array) -> Array:
@@ -188,7 +201,7 @@ LOGIT: Mistakes = {
         np.minimum(x, 1 - eps)
     ),
     "1 - eps were rounded to FLOAT": lambda x, *, eps: _odds_of(
-        np.maximum(eps, np.minimum(x, np.float32(1 - eps))) if eps >= 0 else x
+        _between(x, eps, np.float32(1 - eps))
     ),
     "the result were log(input)": lambda x, *, eps: np.log(_clamped(x, eps)),
     "the result were input / (1 - input)": lambda x, *, eps: (
@@ -237,3 +250,14 @@ LOGIT_GRAD: Mistakes = {
     "the result outside were NaN for every eps": partial(_logit_grad, outside=np.nan),
     "the result outside were 0 for every eps": partial(_logit_grad, outside=0.0),
 }
+
+
+def _with_limits_in_float(x: Array, dy: Array, *, eps: float) -> Array:
+    low, high = np.float32(eps), np.float32(1) - np.float32(eps)
+    if not 0 <= eps < 1:
+        return np.full(dy.shape, np.inf)  # nothing is excused
+    return np.where((x >= low) & (x <= high), dy / (x * (1 - x)), 0.0)
+
+
+LOGIT_IN_FLOAT = LOGIT["1 - eps were rounded to FLOAT"]
+LOGIT_GRAD_IN_FLOAT = _with_limits_in_float

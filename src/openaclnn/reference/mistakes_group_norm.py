@@ -112,12 +112,17 @@ def _backward(
     beta_of: Taken = _of_channel,
     rstd_of: Callable[[Array], Array] = lambda rstd: rstd,
     averages: str = "",
+    signs: tuple[int, int] = (-1, -1),
+    of_x: bool = False,
     of_first: tuple[str, ...] = (),
     **a: Any,
 ) -> Outputs:
-    """`lacks`: a term or a factor. `averages`: over what else than a group. `of_first`: as in
-    _forward."""
+    """`lacks`: a term or a factor. `averages`: over what else than a group. `signs`: of the two
+    averages. `of_x`: mean and rstd are computed again. `of_first`: as in _forward."""
     groups = a["num_groups"]
+    if of_x:
+        parts = grouped(x, groups)
+        mean, rstd = parts.mean(axis=2), 1 / np.sqrt(parts.var(axis=2) + EPS)
     mean, rstd = _taken(of_first, mean, rstd)
     r = by_group(rstd_of(rstd), groups, x)
     h = (x - by_group(mean, groups, x)) * r
@@ -138,7 +143,7 @@ def _backward(
     inside = u if lacks == "gamma in averages" else g
     first = 0 if lacks == "average(g)" else average(inside)
     second = 0 if lacks == "h * average(g * h)" else average(inside * h)
-    dx = (g - first - h * second) * (1 if lacks == "rstd" else r)
+    dx = (g + signs[0] * first + signs[1] * h * second) * (1 if lacks == "rstd" else r)
     others = (0, *range(2, x.ndim))
     dgamma = u * {"h": x, "all of h": np.ones_like(x)}.get(lacks, h)
     return dx, of_samples(dgamma[samples], axis=others), of_samples(u[samples], axis=others)
@@ -210,6 +215,9 @@ BACKWARD: Mapping[str, Formula] = {
     "gamma were left out of dx": partial(_backward, lacks="gamma"),
     "average(g) were left out of dx": partial(_backward, lacks="average(g)"),
     "h * average(g * h) were left out of dx": partial(_backward, lacks="h * average(g * h)"),
+    "average(g) were added, not subtracted": partial(_backward, signs=(1, -1)),
+    "h * average(g * h) were added, not subtracted": partial(_backward, signs=(-1, 1)),
+    "mean and rstd were those of x": partial(_backward, of_x=True),
     "rstd were left out of dx": partial(_backward, lacks="rstd"),
     "rstd were the variance": partial(_backward, rstd_of=lambda rstd: 1 / np.sqrt(rstd + EPS)),
     "rstd were the standard deviation": partial(_backward, rstd_of=lambda rstd: 1 / rstd),

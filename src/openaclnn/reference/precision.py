@@ -151,7 +151,7 @@ def is_cancelled(output: Output) -> bool:
     with np.errstate(all="ignore"):
         clear = near & is_far(output) & (np.abs(due) <= CANCELLING) & (output.got != 0)
         clear &= np.abs(wide(output.got) - due) >= unit / FEW["FLOAT"]
-    return np.count_nonzero(clear) > 1
+    return bool(np.count_nonzero(clear) > 1)
 
 
 def all_cancelled(output: Output) -> bool:

@@ -3,9 +3,8 @@
 
 ours        within the distance that the library promises of itself, or within `ulp` units of the
             last place; special values exactly (docs/reference/numerics.md)
-float       what a careful kernel that computes in FLOAT keeps to: 4 ulp, or 0.6 where the result is
-            rounded to 16 bits; for sums 16 times the bound of ours; 2^-120 everywhere, as its
-            intermediate results may underflow; special values exactly
+float       what computing in FLOAT costs (in_float.py): 4 ulp, or 0.6 where the result is rounded
+            to 16 bits, for sums 16 times the bound of ours; besides what 2 ulp of the inputs make
 single      one benchmark: relative errors |got - golden| / (|golden| + 1e-7); their mean is below T
             and their greatest below 10 T; T is 2^-10 (fp16), 2^-7 (bf16), 2^-13 (fp32)
 double      two benchmarks: greatest and mean relative error and root of the mean square, each over
@@ -40,8 +39,6 @@ LIMITS = ("ulp", "level", "rtol", "atol")
 ASKED = ("standard", *LIMITS)  # what callers of `chosen` choose by
 NEEDS_BENCHMARK = ("double", "either", "peer")  # these need what another implementation got
 DEFAULT_LEVEL = "L1"
-IN_FLOAT, ROUNDED_ONCE, IN_FLOAT_BOUNDS = 4.0, 0.6, 16.0  # ulp, ulp of 16 bits, bounds of sums
-LEAST_IN_FLOAT = 2.0**-120
 LEVELS = {"L0": (10.0, 2.0, 2.0), "L1": (5.0, 1.5, 1.5), "L2": (2.0, 1.2, 1.2)}
 
 

@@ -10,17 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from . import in_float
 from .error_figures import errors_over, mean, ratio, relative_errors
-from .evaluation import Array, bound_of, scaled_errors
+from .evaluation import Array, bound_of
 from .judge import Output, wide
-from .standards import (
-    IN_FLOAT,
-    IN_FLOAT_BOUNDS,
-    LEAST_IN_FLOAT,
-    LEVELS,
-    ROUNDED_ONCE,
-    Standard,
-)
+from .standards import LEVELS, Standard
 from .steps import steps_between
 
 THRESHOLD = {"FLOAT16": 2.0**-10, "BFLOAT16": 2.0**-7, "FLOAT": 2.0**-13}
@@ -110,16 +104,14 @@ def _ours(output: Output, standard: Standard) -> Verdict:
 
 
 def _in_float(output: Output) -> Verdict:
-    with np.errstate(invalid="ignore"):
-        is_least = np.abs(wide(output.got) - wide(output.expected)) <= LEAST_IN_FLOAT
-    is_least &= np.signbit(output.got) == np.signbit(output.expected)
+    if output.dtype == "DOUBLE":
+        raise NoThreshold(
+            f"the float standard is for FLOAT and 16 bits, but {output.name} is DOUBLE"
+        )
+    distances = in_float.distances(output)
     if output.terms is not None:
-        terms = IN_FLOAT_BOUNDS * output.terms
-        shares = scaled_errors(output.op, output.got, output.expected, terms)
-        return _of_bound(output, np.where(is_least, 0, shares), IN_FLOAT_BOUNDS)
-    is_short = output.unit in ("FLOAT16", "BFLOAT16")
-    distance = np.where(is_least, 0, output.counted)
-    return _of_ulp(output, distance, ROUNDED_ONCE if is_short else IN_FLOAT)
+        return _of_bound(output, distances, in_float.BOUNDS)
+    return _of_ulp(output, distances, in_float.limit(output))
 
 
 def _of_ulp(output: Output, distance: Array, limit: float) -> Verdict:

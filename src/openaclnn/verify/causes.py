@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.evaluation import Array
-from .evidence import Evidence, evidence
+from .evidence import Evidence, evidence, least_results
 from .rules import Rule
 from .runner import Result
 from .severity import SMALL
@@ -61,13 +61,20 @@ def causes(failed: Sequence[Result], others: Sequence[Result]) -> list[Causes]:
             known = (one.evidence for one in tried if one.evidence.only == only)
             e = next(known, None) or _evidence(failed, others, only)
             more = steps(e, _explained(best, e), blocks)
-            clear = [s for s in more if _is_telling(s.rule) and s.rule.score >= CLEAR]
+            clear = [s for s in more if _is_telling(s.rule) and s.rule.score >= CLEAR
+                     and _is_of_many(s.rule, e, len(failed))]  # fmt: skip
             chosen += [Causes(e, clear)] if clear else []
     return chosen
 
 
 def _is_telling(rule: Rule) -> bool:
     return rule.says_something and rule.symptom not in SMALL
+
+
+def _is_of_many(rule: Rule, e: Evidence, failed: int) -> bool:
+    """Not cases in which a flag leaves out the output that was looked at first."""
+    results = np.count_nonzero(e.count(rule.explained))
+    return bool(rule.symptom or rule.elements or results > least_results(failed))
 
 
 def _evidence(failed: Sequence[Result], others: Sequence[Result], only: str) -> Evidence:

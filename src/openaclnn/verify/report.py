@@ -100,7 +100,8 @@ def summary(report: Report, paint: Paint) -> str:
     for provider in report.providers:
         lines += _known(report, provider, paint)
     lines += _other_standards(report)
-    lines += [*_tried([r.case for r in report.results if r.status != LEFT_OUT]), ""]
+    tried = [r.case for r in report.results if r.status != LEFT_OUT]
+    lines += [*_tried(tried, own="--cases" in report.options), ""]
     return "\n".join([*lines, _closing(report, paint)])
 
 
@@ -224,12 +225,14 @@ def _other_standards(report: Report) -> list[str]:
     return ["", "If the kernel is to compute in FLOAT, judge it by --standard float"]
 
 
-def _tried(cases: Sequence[Case]) -> list[str]:
-    """The largest tensor and, of one operator, the values of each attribute."""
+def _tried(cases: Sequence[Case], *, own: bool) -> list[str]:
+    """The largest tensor and, of one operator, the values of each attribute. `own`: whether they
+    are those of a file."""
     if not cases:
         return []
     largest = max(math.prod(shape) for case in cases for shape in case.shapes)
-    others = "; --cases takes others" if cases[0].op.kernel else ""  # not of what ATen computes
+    can = cases[0].op.kernel and not own  # not of what ATen computes
+    others = "; --cases takes others" if can else ""
     lines = ["", f"Tried: tensors of up to {largest:,} elements{others}"]
     if len({case.op.name for case in cases}) == 1:
         for name in cases[0].attributes:

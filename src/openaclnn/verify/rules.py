@@ -202,6 +202,8 @@ class Search:
             bounds = np.array([c.is_bound for c in every])
             silent = np.array([not symptom.startswith(HYPOTHESES) for _, symptom in self._pairs])
             scores.score[np.ix_(bounds, silent)] = 0
+            other = np.array([not (c.attributes or c.of_dtypes) for c in every])
+            scores.score[np.ix_(other, ~silent)] = 0  # a formula does not depend on memory
             found += self._best([(c,) for c in every], rows, scores)
             for i in np.argsort(-scores.score[:, 0], kind="stable")[:ALONE]:
                 found.append(self._rule((every[i],), rows[i], 0, scores, i))
@@ -216,7 +218,10 @@ class Search:
                 both = np.array([product for *_, product in chosen])
                 named = [(every[i], every[j]) for i, j, _ in chosen]
                 longer = np.array([long[i] + long[j] for i, j, _ in chosen])
-                found += self._best(named, both, self._scores(both, 2, longer))
+                scores = self._scores(both, 2, longer)
+                either = np.array([other[i] or other[j] for i, j, _ in chosen])
+                scores.score[np.ix_(either, ~silent)] = 0
+                found += self._best(named, both, scores)
         found.sort(key=lambda rule: -rule.score)
         found = [rule for rule in found if not self._is_said_better(rule, found)]
         if any(rule.score >= TOLD and self._is_hypothesis(rule) for rule in found):

@@ -19,6 +19,7 @@ from .rules import PRICE, Rule, Search
 from .severity import SMALL
 
 LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside others, at all
+WEAK = 0.6  # below which the condition that all failed results have says more
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 GOOD = 0.9  # the precision that is as good as any
@@ -51,7 +52,8 @@ def _steps(
     mostly = np.count_nonzero(failed) > np.count_nonzero(e.count(e.wrong)) / 2
     least = LAST if mostly else LEAST
     rules = [r for r in search.rules() if r.score >= least and _is_more(r, e, done)]
-    if not (rules and rules[0].says_something) and not done.any() and (only := search.only_rule()):
+    is_weak = not rules or not rules[0].says_something or rules[0].score < WEAK
+    if is_weak and not done.any() and (only := search.only_rule()):
         rules = [only]
     if rules and rules[0].precision >= CLEAR:
         breadth = 1

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a result may be off by if a kernel computes in FLOAT: the standard `float`.
+
+A kernel in FLOAT gives a result near that of inputs near its own. So a result may be off by a few
+ulp, and besides by what a change of each input by 2 ulp of FLOAT (of sums 8) makes: where x + alpha
+cancels, or a large mean is subtracted, that is much more. It may be what an exponential makes that
+leaves the range of FLOAT, and lose what is below 2^-110.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .evaluation import REFERENCES, Array, evaluate, scaled_errors
+from .judge import Output, wide
+
+ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 16.0  # FLOAT; rounded to 16 bits; bounds of sums
+CHANGE, OF_SUMS = 2.0**-22, 2.0**-20  # of inputs; before they are added
+LEAST, NORMAL, LARGEST = 2.0**-110, 2.0**-126, 2.0**100
+
+
+def distances(output: Output) -> Array:
+    """In ulp of the unit, of sums as a share of BOUNDS bounds; 0 where the error is excused."""
+    if output.terms is not None:
+        terms = BOUNDS * output.terms
+        every = scaled_errors(output.op, output.got, output.expected, terms)
+    else:
+        every = output.counted
+    if np.all(every <= limit(output)):
+        return every
+    return np.where(_is_excused(output), 0, every)
+
+
+def limit(output: Output) -> float:
+    """Of the distances."""
+    if output.terms is not None:
+        return 1.0
+    return OF_16_BITS if output.unit in ("FLOAT16", "BFLOAT16") else ULPS
+
+
+def _is_excused(output: Output) -> Array:
+    got, due = wide(output.got), wide(output.expected)
+    with np.errstate(all="ignore"):
+        error = np.abs(got - due)
+        same_sign = np.signbit(got) == np.signbit(due)
+        excused = (error <= LEAST) & (same_sign | (output.terms is not None))
+        if output.inputs:
+            excused |= (error <= _of_changes(output, due)) & ((due != 0) | same_sign)
+        reference = REFERENCES[output.op.kernel]
+        if reference.in_float is not None:
+            plain = _evaluated(output, reference.in_float)
+            excused |= np.isfinite(plain) & (error <= 2 * np.abs(plain - due))
+            excused |= np.isnan(got) & np.isnan(plain)
+            if reference.rates:
+                excused |= got == plain  # infinite
+                for x in map(wide, output.inputs):  # products of them and attributes
+                    excused |= np.isfinite(x) & (np.abs(x) >= LARGEST)
+    return np.asarray(excused)
+
+
+def _of_changes(output: Output, due: Array) -> Array:
+    """The lesser change of both directions: a step of the formula beside an input is none."""
+    total = np.zeros(due.shape)
+    rng = np.random.default_rng(due.size)
+    for i, x in enumerate(output.inputs):
+        by = CHANGE if output.terms is None else OF_SUMS * rng.choice([-1.0, 1.0], x.shape)
+        found = []
+        for way in (by, -by):
+
+            def changed(*exact: Array, way: Any = way, i: int = i, **a: Any) -> Any:
+                step = way * np.fmax(np.abs(exact[i]), NORMAL)
+                near = [*exact[:i], exact[i] + step, *exact[i + 1 :]]
+                return REFERENCES[output.op.kernel].formula(*near, **a)
+
+            found.append(np.abs(_evaluated(output, changed) - due))
+        least = np.minimum(*found)
+        total += np.where(np.isfinite(least), least, 0)
+    return total
+
+
+def _evaluated(output: Output, formula: Callable[..., Any]) -> Array:
+    op = output.op
+    made = evaluate(op, output.inputs, output.attributes, formula=formula)
+    found = wide(made[[p.result_name for p in op.outputs].index(output.name)])
+    return found.reshape(-1)[output.part.at] if output.part else found
