@@ -78,6 +78,7 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
     for text, attributes in _constant(op, given):
         if op.pointwise or refused(op, shapes, attributes) is None:
             yield Hypothesis(text, inputs, attributes)
+    yield Hypothesis("its sign were inverted", inputs, given, formula=_inverted(op))
     for text, formula in REFERENCES[op.kernel].mistakes.items():
         yield Hypothesis(text, inputs, given, formula=formula)
     names = [p.python_name for p in op.input_tensors]
@@ -103,6 +104,15 @@ def hypotheses(output: Output) -> Iterator[Hypothesis]:
     for text, attributes in chain(_changed(given, compute), _of_own_dtype(given, own, names[0])):
         if op.pointwise or refused(op, shapes, attributes) is None:
             yield Hypothesis(text, inputs, attributes)
+
+
+def _inverted(op: Op) -> Callable[..., Any]:
+    def formula(*inputs: Array, **a: Any) -> tuple[Array, ...]:
+        made = REFERENCES[op.kernel].formula(*inputs, **a)
+        every = made if isinstance(made, tuple) else (made,)
+        return tuple(np.where(x == 0, x, -x) for x in every)  # 0 may be another branch
+
+    return formula
 
 
 def _outputs_swapped(output: Output) -> Iterator[Hypothesis]:

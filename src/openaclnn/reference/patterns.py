@@ -119,9 +119,15 @@ def conditions(output: Output, at: Array) -> Iterator[tuple[str, Array]]:
             if rate := reference.rates.get(p.python_name):
                 power = attributes[rate] * values
                 name = f"exp({rate} * {p.python_name})"
-                yield f"{name} is below the normal numbers of FLOAT", power < LEAST_EXPONENT
+                below = f"{name} is below the normal numbers of FLOAT"
+                yield below, power < LEAST_EXPONENT
                 yield f"{name} is infinite in FLOAT", power > GREATEST_EXPONENT
                 yield from _beyond(f"{rate} * {p.python_name}", power)
+                for other, size in known[:-1]:  # infinity times 0
+                    yield (
+                        f"{other} is infinite and {below}",
+                        np.isinf(size) & (power < LEAST_EXPONENT),
+                    )
             for text, point in points.items():
                 yield f"{p.python_name} is exactly {text}", values == point
             threshold = np.isin(np.abs(values), sizes)

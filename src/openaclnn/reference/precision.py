@@ -99,8 +99,8 @@ def _factor(output: Output) -> Symptom | None:
         near = ratios / np.median(ratios)
         near = near[np.abs(near - 1) <= SPREAD]  # not what is wrong in another way
         factor = float(np.median(ratios) * np.mean(near)) if near.size else 0.0
-        if not math.isfinite(factor) or factor == 0 or abs(factor - 1) <= LEAST_FACTOR:
-            return None
+        if not math.isfinite(factor) or factor == 0 or abs(abs(factor) - 1) <= LEAST_FACTOR:
+            return None  # -1 is one of the hypotheses
         made = factor * due
         sizes = np.abs(due) if output.terms is None else np.fmax(wide(output.terms), np.abs(due))
         form = DTYPES[output.dtype]
@@ -110,6 +110,7 @@ def _factor(output: Output) -> Symptom | None:
         near |= np.isinf(got) & (
             np.abs(made) > math.ldexp(2 - 2.0 ** (1 - form.digits), form.greatest)
         )
+        near |= got == made  # infinite
         near &= (due != 0) | (np.signbit(got) == np.signbit(made))
         return Symptom(
             FACTOR + _near_one(factor), near & far, telling, ~near & (due != 0) & ~np.isnan(due)

@@ -5,7 +5,7 @@ wrong with one may hide what is wrong with another."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .runner import Result
 from .severity import SMALL
 from .steps import Step, steps
 
+HALF = 0.5
 CLEAR = 0.85  # the score of a cause beside which others of another output are not tried
 
 
@@ -25,6 +26,7 @@ class Causes:
 
     evidence: Evidence
     steps: Sequence[Step]
+    same: Sequence[Result] = ()  # in which another output is wrong, by the same rules
 
     @property
     def score(self) -> float:
@@ -55,16 +57,20 @@ def causes(failed: Sequence[Result], others: Sequence[Result]) -> list[Causes]:
         if tried[-1].score >= CLEAR:
             break
     best = max(tried, key=lambda one: one.score)
-    chosen = [best]
+    chosen: list[Causes] = []
+    same: dict[int, Result] = {}
     for only in names if best.evidence.only and best.score > 0 else ():
         if only != best.evidence.only:
             known = (one.evidence for one in tried if one.evidence.only == only)
             e = next(known, None) or _evidence(failed, others, only)
-            more = steps(e, _explained(best, e), blocks)
+            done = _explained(best, e)
+            is_same = (e.count(done) > 0) & (e.count(e.wrong & ~done, e.share) <= HALF)
+            same |= {id(r): r for r, own in zip(e.results, is_same, strict=True) if own}
+            more = steps(e, done, blocks)
             clear = [s for s in more if _is_telling(s.rule) and s.rule.score >= CLEAR
                      and _is_of_many(s.rule, e, len(failed))]  # fmt: skip
             chosen += [Causes(e, clear)] if clear else []
-    return chosen
+    return [replace(best, same=tuple(same.values())), *chosen]
 
 
 def _is_telling(rule: Rule) -> bool:
@@ -88,11 +94,14 @@ def _explained(known: Causes, e: Evidence) -> Array:
     done = np.zeros(e.of.size, bool)
     for step in known.steps:
         rule = step.rule
-        cases = {id(r) for r, own in zip(known.evidence.results, rule.of_cases, strict=True) if own}
-        where = np.array([id(r) in cases for r in e.results])[e.of] & e.wrong
+        where = e.wrong
+        if rule.cases:
+            every = zip(known.evidence.results, rule.of_cases, strict=True)
+            cases = {id(r) for r, own in every if own}
+            where = where & np.array([id(r) in cases for r in e.results])[e.of]
         if rule.symptom:
-            where &= e.symptoms.get(rule.symptom, False)
+            where = where & e.symptoms.get(rule.symptom, False)
         elif rule.elements:
-            where &= e.conditions.get(rule.elements, False)
+            where = where & e.conditions.get(rule.elements, False)
         done |= where
     return done

@@ -18,7 +18,7 @@ import numpy as np
 from ..reference.evaluation import Array
 from . import conditions
 from .case_conditions import of_mistake
-from .causes import CLEAR, Causes, causes
+from .causes import CLEAR, HALF, Causes, causes
 from .evidence import Evidence, evidence
 from .explanations import known
 from .finding import Finding, Rank, order, stage
@@ -28,7 +28,6 @@ from .severity import SMALL
 from .steps import Step
 from .wording import of_outputs, which, words
 
-HALF = 0.5
 UNSTEADY = "unsteady"  # whichever calls happened to show it
 RAISED = "refused"  # the function raised an exception
 NUMBER = re.compile(r"\d[\d.e+-]*|\binf\b|\bnan\b")
@@ -123,13 +122,15 @@ def _of_kind(failed: Sequence[Result], others: Sequence[Result]) -> list[Finding
         e = own.evidence
         is_explained = (e.count(e.wrong) > 0) & (e.count(own.left, e.share) <= HALF)
         explained |= {id(r) for r, good in zip(e.results, is_explained, strict=True) if good}
+    same = [r for r in chosen[0].same if id(r) not in explained]
+    explained |= {id(r) for r in same}
     rest = [_left(r, chosen) for r in failed if id(r) not in explained]
     alone = (
         sum(len(own.steps) for own in chosen) == 1
         and not rest
         and all(len(r.outputs) <= 1 for r in failed)
     )
-    found = [x for own in chosen for x in _of_steps(own, alone)]
+    found = [x for own in chosen for x in _of_steps(own, alone, same if own is chosen[0] else ())]
     if rest:
         rank = Rank.REST if found else Rank.CAUSE
         found.append(Finding(tuple(rest), OTHER if found else "", rank=rank))
@@ -146,12 +147,13 @@ def _left(r: Result, chosen: Sequence[Causes]) -> Result:
     return r
 
 
-def _of_steps(own: Causes, alone: bool) -> Iterator[Finding]:
+def _of_steps(own: Causes, alone: bool, same: Sequence[Result]) -> Iterator[Finding]:
     """In the order of a report, so that "all other" follows what it means. `alone`: no other
-    element is wrong."""
+    element is wrong. `same`: results that the first has besides."""
     e = own.evidence
     done = np.zeros(e.of.size, bool)
     found = [_of_step(step, e) for step in own.steps]
+    found[:1] = [replace(one, results=(*one.results, *same)) for one in found[:1]]
     for finding, step in sorted(zip(found, own.steps, strict=True), key=lambda x: order(x[0])):
         rule = step.rule
         bad = len(np.unique(e.of[rule.meet & e.wrong]))

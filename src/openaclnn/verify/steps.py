@@ -19,7 +19,8 @@ from .rules import PRICE, Rule, Search
 from .severity import SMALL
 
 LEAST, LAST = 0.5, 0.3  # the score below which a rule says nothing: beside others, at all
-WEAK = 0.6  # below which the condition that all failed results have says more
+# The score and recall below which the condition that all failed results have says more.
+WEAK, MOST_OF_IT = 0.6, 0.75
 BREADTH = 4  # rules that are tried as the first
 CLEAR = 0.97  # the precision of a rule beside which no other is tried
 GOOD = 0.9  # the precision that is as good as any
@@ -52,7 +53,11 @@ def _steps(
     mostly = np.count_nonzero(failed) > np.count_nonzero(e.count(e.wrong)) / 2
     least = LAST if mostly else LEAST
     rules = [r for r in search.rules() if r.score >= least and _is_more(r, e, done)]
-    is_weak = not rules or not rules[0].says_something or rules[0].score < WEAK
+    is_weak = (
+        not rules
+        or not rules[0].says_something
+        or (rules[0].score < WEAK and rules[0].recall < MOST_OF_IT)
+    )
     if is_weak and not done.any() and (only := search.only_rule()):
         rules = [only]
     if rules and rules[0].precision >= CLEAR:
