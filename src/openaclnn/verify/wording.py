@@ -74,9 +74,21 @@ def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
     rounding = ROUNDING if alone and symptom in (NEAR, NEAR_SUMS) else ""
     symptom += _direction(rule, e) or rounding
     same = rule.elements or ("" if symptom.startswith(AS_IF) else _in_common(rule, e))
+    same += _larger_blocks(rule, e)
     text = "; ".join(filter(None, (symptom, same)))
     whole = not symptom and e.wrong[rule.meet].all()
     return in_common(elements, text) + (f"; {ALL_SUCH}" if whole else "")
+
+
+def _larger_blocks(rule: Rule, e: Evidence) -> str:
+    """Of which the same elements are the tail."""
+    if rule.elements not in TAILS:
+        return ""
+    here = np.isin(e.of, e.of[rule.explained])
+    tail = e.conditions[rule.elements][here]
+    known = {TAILS[t]: where[here] for t, where in e.conditions.items() if t in TAILS}
+    largest = max(block for block, where in known.items() if np.array_equal(where, tail))
+    return f" (or of up to {largest:,})" if largest > TAILS[rule.elements] else ""
 
 
 def _symptom(rule: Rule, e: Evidence) -> str:
