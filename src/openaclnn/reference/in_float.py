@@ -17,8 +17,9 @@ import numpy as np
 from .evaluation import REFERENCES, Array, evaluate, scaled_errors
 from .judge import Output, wide
 
-ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 16.0  # FLOAT; rounded to 16 bits; bounds of sums
+ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 32.0  # FLOAT; rounded to 16 bits; bounds of sums
 CHANGE, OF_SUMS = 2.0**-22, 2.0**-20  # of inputs; before they are added
+SIGNS = 4  # choices of the signs of these
 LEAST, NORMAL, LARGEST = 2.0**-110, 2.0**-126, 2.0**100
 
 
@@ -56,19 +57,23 @@ def _is_excused(output: Output) -> Array:
             excused |= np.isnan(got) & np.isnan(plain)
             if reference.rates:
                 excused |= got == plain  # infinite
-                for x in map(wide, output.inputs):  # products of them and attributes
-                    excused |= np.isfinite(x) & (np.abs(x) >= LARGEST)
+                for x in map(np.abs, map(wide, output.inputs)):  # whose products leave the range
+                    excused |= (np.isfinite(x) & (x >= LARGEST)) | ((x > 0) & (x < NORMAL))
     return np.asarray(excused)
 
 
 def _of_changes(output: Output, due: Array) -> Array:
-    """The lesser change of both directions: a step of the formula beside an input is none."""
+    """Of both directions the lesser: a step of the formula beside an input is none. Sums have no
+    steps, but changes of single terms may cancel: of several the greatest."""
     total = np.zeros(due.shape)
     rng = np.random.default_rng(due.size)
     for i, x in enumerate(output.inputs):
-        by = CHANGE if output.terms is None else OF_SUMS * rng.choice([-1.0, 1.0], x.shape)
+        if output.terms is None:
+            ways: list[Any] = [CHANGE, -CHANGE]
+        else:
+            ways = [OF_SUMS * rng.choice([-1.0, 1.0], x.shape) for _ in range(SIGNS)]
         found = []
-        for way in (by, -by):
+        for way in ways:
 
             def changed(*exact: Array, way: Any = way, i: int = i, **a: Any) -> Any:
                 step = way * np.fmax(np.abs(exact[i]), NORMAL)
@@ -76,8 +81,8 @@ def _of_changes(output: Output, due: Array) -> Array:
                 return REFERENCES[output.op.kernel].formula(*near, **a)
 
             found.append(np.abs(_evaluated(output, changed) - due))
-        least = np.minimum(*found)
-        total += np.where(np.isfinite(least), least, 0)
+        change = np.min(found, axis=0) if output.terms is None else np.max(found, axis=0)
+        total += np.where(np.isfinite(change), change, 0)
     return total
 
 

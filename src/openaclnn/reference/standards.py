@@ -4,7 +4,7 @@
 ours        within the distance that the library promises of itself, or within `ulp` units of the
             last place; special values exactly (docs/reference/numerics.md)
 float       what computing in FLOAT costs (in_float.py): 4 ulp, or 0.6 where the result is rounded
-            to 16 bits, for sums 16 times the bound of ours; besides what 2 ulp of the inputs make
+            to 16 bits, for sums 32 times the bound of ours; besides what 2 ulp of the inputs make
 single      one benchmark: relative errors |got - golden| / (|golden| + 1e-7); their mean is below T
             and their greatest below 10 T; T is 2^-10 (fp16), 2^-7 (bf16), 2^-13 (fp32)
 double      two benchmarks: greatest and mean relative error and root of the mean square, each over
