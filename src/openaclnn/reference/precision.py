@@ -129,7 +129,7 @@ def _cancelled(output: Output) -> Symptom:
     output's dtype."""
     near, due, unit = _beside_one(output)
     where = near & is_far(output)
-    telling = where & is_cancelled(output)
+    telling = where & _is_cancelled(output, near, due, unit)
     with np.errstate(all="ignore"):
         visible = np.abs(due) * 2.0 ** -DTYPES[output.dtype].digits < unit / FEW["FLOAT"]
     return Symptom(CANCELLED, where, telling, visible & (due != 0) & ~where)
@@ -146,9 +146,8 @@ def _beside_one(output: Output) -> tuple[Array, Array, float]:
         return error <= FEW["FLOAT"] * unit, due, unit
 
 
-def is_cancelled(output: Output) -> bool:
+def _is_cancelled(output: Output, near: Array, due: Array, unit: float) -> bool:
     """Whether several small results have such errors, and are not flushed."""
-    near, due, unit = _beside_one(output)
     with np.errstate(all="ignore"):
         clear = near & is_far(output) & (np.abs(due) <= CANCELLING) & (output.got != 0)
         clear &= np.abs(wide(output.got) - due) >= unit / FEW["FLOAT"]
@@ -157,8 +156,10 @@ def is_cancelled(output: Output) -> bool:
 
 def all_cancelled(output: Output) -> bool:
     """Whether that is what all elements have, those of larger results included."""
-    is_plain = output.terms is None and output.inputs and output.dtype in DTYPES
-    return bool(is_plain and _beside_one(output)[0].all() and is_cancelled(output))
+    if output.terms is not None or not output.inputs or output.dtype not in DTYPES:
+        return False
+    near, due, unit = _beside_one(output)
+    return bool(near.all()) and _is_cancelled(output, near, due, unit)
 
 
 def is_far(output: Output) -> Array:
