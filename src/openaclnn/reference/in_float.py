@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .evaluation import REFERENCES, Array, evaluate, scaled_errors
+from .evaluation import REFERENCES, Array, scaled_errors
+from .hypotheses import Hypothesis
 from .judge import Output, wide
 
 ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 32.0  # FLOAT; rounded to 16 bits; bounds of sums
@@ -87,7 +88,5 @@ def _of_changes(output: Output, due: Array) -> Array:
 
 
 def _evaluated(output: Output, formula: Callable[..., Any]) -> Array:
-    op = output.op
-    made = evaluate(op, output.inputs, output.attributes, formula=formula)
-    found = wide(made[[p.result_name for p in op.outputs].index(output.name)])
-    return found.reshape(-1)[output.part.at] if output.part else found
+    other = Hypothesis("", output.inputs, output.attributes, formula=formula)
+    return wide(other.results(output))
