@@ -16,6 +16,7 @@ from openaclnn.reference.evaluation import numpy_dtype
 from openaclnn.reference.steps import steps_between
 from openaclnn.reference.verdicts import THRESHOLD
 
+FLOAT_KERNELS = Path(__file__).parent / "float_kernels.py"
 X = np.linspace(-4, 4, 1000, dtype=np.float32)
 
 
@@ -188,6 +189,16 @@ def test_float_of_sums():
     assert passes(1e-6, standard="float")
     assert not passes(1e-6)
     assert not passes(1e-4, standard="float")
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("op", ["elu_backward", "logit", "logit_grad", "group_norm_swish"])
+def test_kernels_in_float_pass_by_float_only(op, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["verify", f"python:{FLOAT_KERNELS}:{op}", "--op", op, "--quiet"]
+    seed = ["--seed", str(SEED)]  # a failure shows it
+    assert main([*command, *seed, "--standard", "float"]) == 0, capsys.readouterr().out
+    assert main([*command, *seed, "--dtype", "fp32"]) == 1
 
 
 def test_float_is_of_formulas():

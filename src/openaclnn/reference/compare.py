@@ -10,6 +10,7 @@ import numpy as np
 
 from ..plan import find
 from ..rows.schema import Op
+from ..rows.suggestions import did_you_mean, near
 from .comparison import Compared, Comparison, Element
 from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import CANONICAL_NAN, Array, refused
@@ -99,7 +100,8 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     given = dict(zip(names, arguments, strict=False))
     for key, value in named.items():
         if key not in names:
-            raise TypeError(f"{takes}, but got {key!r}")
+            hint = did_you_mean(near(key, names))
+            raise TypeError(f"{takes}, but got {key!r}{hint}")
         if key in given:
             raise TypeError(f"{takes}, but got {key!r} twice")
         given[key] = value

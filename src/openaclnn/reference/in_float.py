@@ -2,26 +2,28 @@
 """What a result may be off by if a kernel computes in FLOAT: the standard `float`.
 
 A kernel in FLOAT gives a result near that of inputs near its own. So a result may be off by a few
-ulp, and besides by what a change of each input by 2 ulp of FLOAT (of sums 8) makes: where x + alpha
-cancels, or a large mean is subtracted, that is much more. It may be what an exponential makes that
-leaves the range of FLOAT, and lose what is below 2^-110.
+ulp, and besides by what a change of each input by 2 ulp of FLOAT (of sums 8, or 32 of all alike)
+makes: where x + alpha cancels, or a large mean is subtracted, that is much more. It may be what an
+exponential or a product makes that leaves the range of FLOAT, and lose what is below 2^-110.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .evaluation import REFERENCES, Array, scaled_errors
+from .evaluation import REFERENCES, Array, rounded, scaled_errors
 from .hypotheses import Hypothesis
 from .judge import Output, wide
 
 ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 32.0  # FLOAT; rounded to 16 bits; bounds of sums
 CHANGE, OF_SUMS = 2.0**-22, 2.0**-20  # of inputs; before they are added
+OF_ALL = 2.0**-18  # of all terms alike, as where 40,000 are added one after the other
 SIGNS = 4  # choices of the signs of these
-LEAST, NORMAL, LARGEST = 2.0**-110, 2.0**-126, 2.0**100
+LEAST, NORMAL, LARGEST = 2.0**-110, 2.0**-126, 2.0**127
 
 
 def distances(output: Output) -> Array:
@@ -33,7 +35,7 @@ def distances(output: Output) -> Array:
         every = output.counted
     if np.all(every <= limit(output)):
         return every
-    return np.where(_is_excused(output), 0, every)
+    return np.where(_is_excused(output, every), 0, every)
 
 
 def limit(output: Output) -> float:
@@ -43,24 +45,34 @@ def limit(output: Output) -> float:
     return OF_16_BITS if output.unit in ("FLOAT16", "BFLOAT16") else ULPS
 
 
-def _is_excused(output: Output) -> Array:
+def _is_excused(output: Output, every: Array) -> Array:
+    """`every`: the distances."""
     got, due = wide(output.got), wide(output.expected)
     with np.errstate(all="ignore"):
-        error = np.abs(got - due)
+        beyond = np.abs(got - due) * (1 - limit(output) / every)
         same_sign = np.signbit(got) == np.signbit(due)
-        excused = (error <= LEAST) & (same_sign | (output.terms is not None))
+        excused = (beyond <= LEAST) & (same_sign | (output.terms is not None))
         if output.inputs:
-            excused |= (error <= _of_changes(output, due)) & ((due != 0) | same_sign)
+            excused |= (beyond <= _of_changes(output, due)) & ((due != 0) | same_sign)
         reference = REFERENCES[output.op.kernel]
         if reference.in_float is not None:
             plain = _evaluated(output, reference.in_float)
-            excused |= np.isfinite(plain) & (error <= 2 * np.abs(plain - due))
+            excused |= np.isfinite(plain) & (beyond <= 2 * np.abs(plain - due))
             excused |= np.isnan(got) & np.isnan(plain)
+            excused |= got == wide(rounded(plain, output.dtype))  # infinite
             if reference.rates:
-                excused |= got == plain  # infinite
-                for x in map(np.abs, map(wide, output.inputs)):  # whose products leave the range
-                    excused |= (np.isfinite(x) & (x >= LARGEST)) | ((x > 0) & (x < NORMAL))
+                excused |= _leaves_the_range(output)
     return np.asarray(excused)
+
+
+def _leaves_the_range(output: Output) -> Array:
+    """Where products of an input and attributes may be infinite or 0 in FLOAT."""
+    sizes = [abs(a) for a in output.attributes.values() if isinstance(a, float)]
+    most, least = (math.prod(cut(size, 1.0) for size in sizes) for cut in (max, min))
+    found = np.zeros(output.got.shape, bool)
+    for x in map(np.abs, map(wide, output.inputs)):
+        found |= np.isfinite(x) & (x * most >= LARGEST) | (x > 0) & (x * least < NORMAL)
+    return found
 
 
 def _of_changes(output: Output, due: Array) -> Array:
@@ -73,6 +85,7 @@ def _of_changes(output: Output, due: Array) -> Array:
             ways: list[Any] = [CHANGE, -CHANGE]
         else:
             ways = [OF_SUMS * rng.choice([-1.0, 1.0], x.shape) for _ in range(SIGNS)]
+            ways += [OF_ALL]
         found = []
         for way in ways:
 

@@ -44,6 +44,11 @@ LEAKY_RELU_BACKWARD: Mistakes = {
 }
 
 
+def _flushed(x: Array) -> Array:
+    """In FLOAT without subnormals."""
+    return np.asarray(np.where(np.abs(x) < np.finfo(np.float32).tiny, 0, _in_float(x)))
+
+
 def _in_float(x: Array) -> Array:
     return x.astype(np.float32).astype(x.dtype)
 
@@ -145,7 +150,7 @@ ELU_BACKWARD: Mistakes = {
 # What the standard `float` excuses: here an exponential that leaves the range of FLOAT before it is
 # multiplied.
 ELU_BACKWARD_IN_FLOAT = partial(
-    _elu_backward, from_self=lambda x, a, s, r: _in_float(a * s * r * _in_float(np.exp(x * r)))
+    _elu_backward, from_self=lambda x, a, s, r: _flushed(a * s * r * _flushed(np.exp(x * r)))
 )
 
 

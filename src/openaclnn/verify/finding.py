@@ -18,8 +18,9 @@ VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "nor
 
 class Rank(IntEnum):
     CAUSE = 0
-    SMALL = 1  # errors such as rounding makes
-    REST = 2  # what other causes leave
+    SIGN = 1  # zeros of the wrong sign, which many mistakes make
+    SMALL = 2  # errors such as rounding makes
+    REST = 3  # what other causes leave
 
 
 @dataclass(frozen=True)

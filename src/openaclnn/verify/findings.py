@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..reference.evaluation import Array
+from ..reference.precision import SIGN
 from . import conditions
 from .case_conditions import of_mistake
 from .causes import CLEAR, HALF, Causes, causes
@@ -172,7 +173,8 @@ def _of_step(step: Step, e: Evidence) -> Finding:
     far = set(e.of[rule.explained & e.is_far].tolist())
     small = rule.symptom in SMALL
     telling = () if small else tuple(r for i, r in zip(own, results, strict=True) if i in far)
-    return Finding(results, rank=Rank.SMALL if small else Rank.CAUSE, telling=telling)
+    rank = Rank.SMALL if small else Rank.SIGN if rule.symptom == SIGN else Rank.CAUSE
+    return Finding(results, rank=rank, telling=telling)
 
 
 def _with_example(e: Evidence, where: Array, i: int) -> Result:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ..reference.comparison import described, pair
+from ..reference.in_float import ULPS
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
@@ -123,7 +124,8 @@ def _cell(results: Sequence[Result], standard: Standard) -> tuple[str, bool]:
     worst = max((r for r in done if r.case.out is None), key=lambda r: r.error, default=done[0])
     # Relative errors let tiny results pass where 0 is right: an infinite distance.
     is_share = worst.unit != "ulp" and standard != Standard()  # of a bound that does not count
-    has_figure = worst.unit and math.isfinite(worst.error) and not is_share
+    is_excused = standard.name == "float" and worst.error > ULPS  # more than is compared
+    has_figure = worst.unit and math.isfinite(worst.error) and not is_share and not is_excused
     measured = f", {worst.error:.4f} {worst.unit}" if has_figure else ""
     return f"{len(done)} passed{measured}", True
 
