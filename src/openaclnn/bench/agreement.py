@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import Array, dtype_name
+from ..reference.arrays import Array
+from ..reference.evaluation import dtype_name
 from ..rows.dtypes import DTYPES
 
 DIFFERENCE = 4  # units by which results may differ: NumPy rounds attributes to half types

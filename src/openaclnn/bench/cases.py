@@ -14,7 +14,8 @@ import numpy as np
 
 import openaclnn
 
-from ..reference.evaluation import REFERENCES, Array, input_shapes, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES, input_shapes, numpy_dtype
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
 from .baseline_table import BASELINES

@@ -18,7 +18,8 @@ import numpy as np
 
 import openaclnn
 
-from ..reference.evaluation import REFERENCES, Array
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES
 from ..reference.judge import outputs
 from ..settings import config
 from . import machine

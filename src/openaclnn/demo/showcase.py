@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import AclnnError
 from ..plan import plan
+from ..reference.arrays import Array
 from ..reference.dtypes import missing_module
 from ..reference.evaluation import (
     REFERENCES,
@@ -33,7 +33,6 @@ from ..rows.schema import Op, Product
 from ..rows.table import OPS
 from ..settings import config
 
-Array = npt.NDArray[Any]
 SCHEMA = "openaclnn demo 1"
 
 ELEMENTS = 1 << 20

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..aten import Parameter, Row
 from ..aten.products import DTYPES
+from ..reference.arrays import Array
 from ..reference.dtypes import plain, typed
 
-Array = npt.NDArray[Any]
 NAMES = {"float32": "FLOAT", "float64": "DOUBLE"}  # aclDataType, where it is not NumPy's name
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = ("int", "int32", "byte", "double", "float", "bool", "scalar")

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..aten import Row
 from ..aten.directory import directory
+from ..reference.arrays import Array
 from ..reference.layouts import root
 from ..verify.child import WORKER, Child, Died, message_of
 from ..verify.request import PATTERN, Packed
-from .arguments import Array, code_of
+from .arguments import code_of
 
 KINDS = {"int": "int64", "byte": "int8", "dtype": "int32"}  # where the child has another word
 SECONDS = 600.0  # that a call may take

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..aten import Parameter, Row
 from ..aten.products import entry_of
+from ..reference.arrays import Array
 from ..reference.dtypes import missing_module
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
 from ..verify.case_conditions import BROADCAST, short
 from ..verify.cases import BadCase, Case, Shape, seed_of
-from .arguments import FLOATS, Array
+from .arguments import FLOATS
 from .calling import Call
 from .judging import described_op
 from .samples import Sample, dtype_code, samples, tensor, tensor_word

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..aten import Row
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.judge import Output, wide
 from ..reference.standards import Standard, chosen
 from ..reference.verdicts import Verdict, verdict

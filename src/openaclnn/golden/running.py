@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..aten.directory import directory
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.judge import Output
 from ..reference.layouts import CASE_LAYOUTS, of_output
 from ..reference.verdicts import Verdict

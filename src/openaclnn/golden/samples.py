@@ -23,8 +23,9 @@ import numpy as np
 from ..aten import Parameter, Row
 from ..aten.products import DTYPES
 from ..aten.prototypes import functions
+from ..reference.arrays import Array
 from ..reference.evaluation import numpy_dtype
-from .arguments import Array, code_of
+from .arguments import code_of
 
 CALLS = Path(__file__).with_name("calls")
 LETTERS = {"F": "float32", "s": "int8", "i": "int64", "b": "bool", "u": "uint8", "w": "int32"}

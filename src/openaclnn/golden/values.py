@@ -10,7 +10,8 @@ import numpy as np
 
 from ..aten import Row
 from ..aten.products import DTYPES
-from .arguments import FLOATS, Array
+from ..reference.arrays import Array
+from .arguments import FLOATS
 from .calling import Call, Refusal, computed
 
 OTHER_PATTERN = 0x5A

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import REFERENCES, Array, evaluate, input_shapes
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES, evaluate, input_shapes
 from ..rows.gradients import gradient_row, sources
 from ..rows.schema import Op, Parameter
 from ..rows.table import OPS

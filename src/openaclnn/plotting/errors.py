@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES, numpy_dtype
 from ..reference.execute import execute
 from ..reference.judge import outputs, wide
 from .curves import Curves, inputs_along

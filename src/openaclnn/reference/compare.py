@@ -11,9 +11,10 @@ import numpy as np
 from ..plan import find
 from ..rows.schema import Op
 from ..rows.suggestions import did_you_mean, near
+from .arrays import Array
 from .comparison import Compared, Comparison, Element
 from .dtypes import array_of, as_dtype, dtype_of
-from .evaluation import CANONICAL_NAN, Array, refused
+from .evaluation import CANONICAL_NAN, refused
 from .formulas import ROUNDED
 from .judge import Output, outputs, wide
 from .patterns import common

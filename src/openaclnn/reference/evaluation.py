@@ -20,7 +20,7 @@ from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
 from ..rows.table import OPS
-from .formulas import Array as Array
+from .arrays import Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
 

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..plan import plan
 from ..rows.calling import made
 from ..rows.schema import Op
-
-Array = npt.NDArray[Any]
+from .arrays import Array
 
 
 def execute(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .groups import Array
+from .arrays import Array
 
 
 def exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Array:

@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import mistakes_elementwise as wrong
+from .arrays import Array
 from .domains import Domain, ordinary, probability, wide
 from .exponential import exponential
 
-Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]  # by Python name
 Shapes = Sequence[tuple[int, ...]]
 Together = Callable[[np.random.Generator, Attributes, Shapes], Sequence[Array]]

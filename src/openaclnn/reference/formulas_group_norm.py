@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array, Outputs
 from .domains import Domain, normal
-from .formulas import Array, Attributes, Reference, Shapes
+from .formulas import Attributes, Reference, Shapes
 from .groups import EPS, by_channel, by_group, grouped, logistic
 from .mistakes_group_norm import BACKWARD, FORWARD
-
-Outputs = tuple[Array, ...]
 
 # The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from .arrays import Array
+
 # Of the forward whose mean and rstd the gradient gets; the gradient row has no eps.
 EPS = 1e-5
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..rows.schema import Op
+from .arrays import Array
 from .evaluation import (
     REFERENCES,
-    Array,
     compute_dtype,
     dtype_name,
     evaluate,

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .evaluation import REFERENCES, Array, rounded, scaled_errors
+from .arrays import Array
+from .evaluation import REFERENCES, rounded, scaled_errors
 from .hypotheses import Hypothesis
 from .judge import Output, wide
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
+from .arrays import Array
 from .evaluation import (
     CANONICAL_NAN,
-    Array,
     Attributes,
     absolute_terms,
     accuracy,

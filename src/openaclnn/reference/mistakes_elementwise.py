@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .exponential import exponential
-from .groups import Array
 
 Mistakes = Mapping[str, Callable[..., Array]]
 

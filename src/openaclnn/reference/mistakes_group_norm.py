@@ -10,9 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .groups import EPS, Array, by_channel, by_group, grouped, logistic
+from .arrays import Array, Outputs
+from .groups import (
+    EPS,
+    by_channel,
+    by_group,
+    grouped,
+    logistic,
+)
 
-Outputs = tuple[Array, ...]
 Formula = Callable[..., Outputs]
 Taken = Callable[[Array, Array, int], Array]  # gamma or beta beside x
 

@@ -11,7 +11,8 @@ from itertools import chain, combinations
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
+from .arrays import Array
+from .evaluation import REFERENCES, compute_dtype, rounded_attributes
 from .judge import Output, wide
 from .precision import AS_IF, CANCELLED, HYPOTHESES, TELLING, all_cancelled, symptoms
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rows.dtypes import DTYPES
-from .evaluation import Array, compute_dtype
+from .arrays import Array
+from .evaluation import compute_dtype
 from .hypotheses import Hypothesis, hypotheses, right
 from .judge import Output, wide
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .evaluation import Array
+from .arrays import Array
 
 
 def steps_between(a: Array, b: Array) -> Array:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from . import in_float
+from .arrays import Array
 from .error_figures import errors_over, mean, ratio, relative_errors
-from .evaluation import Array, bound_of
+from .evaluation import bound_of
 from .judge import Output, wide
 from .standards import LEVELS, Standard
 from .steps import steps_between

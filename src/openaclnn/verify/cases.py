@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..plan import find
+from ..reference.arrays import Array
 from ..reference.dtypes import dtype_of
-from ..reference.evaluation import REFERENCES, Array, input_shapes, refused
+from ..reference.evaluation import REFERENCES, input_shapes, refused
 from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..report.output import read_json
 from ..rows.catalogue import attributes_text, find_operator

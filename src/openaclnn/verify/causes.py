@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from .evidence import Evidence, evidence, least_results
 from .rules import Rule
 from .runner import Result

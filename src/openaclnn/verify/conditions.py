@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import REFERENCES, Array
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES
 from .case_conditions import of_blocks, of_case, short
 from .condition import Condition
 from .runner import Result

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import Array, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import numpy_dtype
 from ..reference.judge import Output, wide
 from .cases import Case
 

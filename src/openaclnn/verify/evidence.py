@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.judge import wide
 from ..reference.patterns import conditions, tails
 from ..reference.precision import CANCELLED, HYPOTHESES, SIGN, Symptom, is_far, symptoms

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..reference.arrays import Array
 from ..reference.comparison import Element
-from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.evaluation import REFERENCES, numpy_dtype
 from ..reference.judge import outputs
 from ..reference.standards import Standard
 from ..report.output import writing

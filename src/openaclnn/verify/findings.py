@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.precision import SIGN
 from . import conditions
 from .case_conditions import of_mistake

@@ -25,7 +25,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..rows.table import OPS
 from ..settings import home
 from .cases import MISTAKES, Case

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..reference.arrays import Array
 from ..reference.compare import histogram
-from ..reference.evaluation import Array, dtype_name, numpy_dtype
+from ..reference.evaluation import dtype_name, numpy_dtype
 from ..reference.judge import Output, wide
 from ..reference.standards import Standard
 from ..reference.verdicts import Verdict

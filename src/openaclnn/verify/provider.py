@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from .cases import Case
 
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..reference.evaluation import REFERENCES, Array, compute_dtype, rounded_attributes
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES, compute_dtype, rounded_attributes
 from ..rows.schema import Op
 from ..rows.suggestions import did_you_mean, near
 from .cases import Case

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import Array, dtype_name, evaluate, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import dtype_name, evaluate, numpy_dtype
 from ..reference.layouts import CASE_LAYOUTS, of_output, place, root
 from ..rows.dtypes import DTYPES
 from .cases import Case

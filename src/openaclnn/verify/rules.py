@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.patterns import TAILS
 from ..reference.precision import HYPOTHESES, TELLING
 from .condition import Condition

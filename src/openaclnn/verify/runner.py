@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..reference.arrays import Array
 from ..reference.compare import worst_elements
 from ..reference.comparison import Element, pair
-from ..reference.evaluation import Array
 from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, Standard
 from ..reference.verdicts import NoThreshold, Verdict, judged

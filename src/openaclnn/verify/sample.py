@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..reference.arrays import Array
 from ..reference.compare import element_at
 from ..reference.comparison import Element
-from ..reference.evaluation import Array
 from ..reference.judge import Output
 
 WRONG, RIGHT = 96, 96  # elements of each kind

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.judge import Output, wide
 from ..reference.precision import NEAR, NEAR_SUMS
 from ..rows.dtypes import DTYPES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from .conditions import Conditions, of_results
 from .evidence import VAGUE, Evidence, least_results
 from .rules import PRICE, Rule, Search

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import REFERENCES, numpy_dtype
 from ..reference.judge import wide
 from .cases import Case
 from .defect import Defect, Wrong

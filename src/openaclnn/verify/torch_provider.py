@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import Array, numpy_dtype
+from ..reference.arrays import Array
+from ..reference.evaluation import numpy_dtype
 from ..reference.layouts import CASE_LAYOUTS
 from .cases import Case
 from .provider import BadProvider, Outcome

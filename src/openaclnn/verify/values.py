@@ -30,7 +30,13 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.evaluation import REFERENCES, Array, Attributes, numpy_dtype, special_values
+from ..reference.arrays import Array
+from ..reference.evaluation import (
+    REFERENCES,
+    Attributes,
+    numpy_dtype,
+    special_values,
+)
 from ..rows.schema import Op
 
 POINTWISE = (

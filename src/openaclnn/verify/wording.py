@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..reference.evaluation import Array
+from ..reference.arrays import Array
 from ..reference.patterns import ALL_SUCH, EVERY_WRONG, TAILS, in_common
 from ..reference.precision import AS_IF, DIRECTIONS, HYPOTHESES, NEAR, NEAR_SUMS, ROUNDING, TELLING
 from .case_conditions import EVERY

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from openaclnn.reference.arrays import Array
 from openaclnn.reference.domains import wide
-from openaclnn.reference.evaluation import REFERENCES, Array, evaluate, input_shapes
+from openaclnn.reference.evaluation import REFERENCES, evaluate, input_shapes
 from openaclnn.rows.schema import Op, Parameter
 
 SEED = 7

@@ -12,7 +12,8 @@ from pages.examples import attributes_of, c_example, inputs_of, python_example
 from reference_pages import details, head
 
 import openaclnn
-from openaclnn.reference.evaluation import Array, special_values
+from openaclnn.reference.arrays import Array
+from openaclnn.reference.evaluation import special_values
 from openaclnn.rows.catalogue import SHORT
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import ANY, OPS, PRODUCTS
