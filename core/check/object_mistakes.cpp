@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <malloc.h>
 
+#include <string_view>
+
 #include "acl/acl_rt.h"
 #include "core/base/dtype.h"
 #include "core/base/executor.h"
@@ -86,7 +88,11 @@ void report_stale(const char* call, ObjectKind kind, const char* argument, const
   const bool known = object != nullptr && !object->live && object->kind == kind;
   const bool ran = known && kind == ObjectKind::executor && !ends_objects(object->ended_by);
   const Stack here = stack_here();
-  if (call == nullptr) call = here.entry == nullptr ? "a call" : here.entry;
+  if (here.entry != nullptr &&
+      (call == nullptr || std::string_view(here.entry).starts_with(call))) {
+    call = here.entry;  // of an operator, its phase
+  }
+  if (call == nullptr) call = "a call";
   Report report(!known               ? "unknown_handle"
                 : ends_objects(call) ? "double_free"
                 : ran                ? "executor_rerun"

@@ -19,7 +19,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -182,29 +181,36 @@ class Library:
             raise BuildError(f"the compiler {command[0]} failed; its output is in {log}")
 
     def _compile(self, command: Sequence[str], target: Path) -> None:
-        log = target.with_suffix(".log")
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
-            for name, text in self.generated.items():
-                (Path(folder) / name).write_text(text)
-            options = [*self._options(), f"-I{folder}"]
+        """Under the lock. An interrupted build leaves its folder, and the next has its objects."""
+        log, folder = target.with_suffix(".log"), target.with_suffix(".build")
+        folder.mkdir(exist_ok=True)
+        for name, text in self.generated.items():
+            (folder / name).write_text(text)
+        options = [*self._options(), f"-I{folder}"]
 
-            def compiled(file: Path) -> str:
-                made = str(file.with_suffix(".o"))
-                self._run([*command, *options, "-c", str(file), "-o", made], log)
-                return made
+        def compiled(file: Path) -> str:
+            made, part = file.with_suffix(".o"), file.with_suffix(".part")
+            if not made.exists():
+                self._run([*command, *options, "-c", str(file), "-o", str(part)], log)
+                os.replace(part, made)
+            return str(made)
 
-            units = sorted(Path(folder).glob("*.cpp"))
-            if len(units) == 1:  # compiled and linked by one command
-                parts = [*options, str(units[0])]
-            else:
-                with ThreadPoolExecutor(os.cpu_count()) as threads:
-                    parts = list(threads.map(compiled, units))
-            made = Path(folder) / target.name
-            self._run([*command, *parts, "-o", str(made), *self._link_options()], log)
-            digest = Path(folder) / "digest"
-            digest.write_text(digest_of(made))
-            os.replace(made, target)  # at once: nobody sees half a file
-            os.replace(digest, digest_file(target))
+        units = sorted(folder.glob("*.cpp"))
+        if len(units) == 1:  # compiled and linked by one command
+            parts = [*options, str(units[0])]
+        else:
+            with ThreadPoolExecutor(os.cpu_count()) as threads:
+                parts = []
+                for part in threads.map(compiled, units):
+                    parts.append(part)
+                    progress = f"{len(parts)} of {len(units)} files compiled"
+                    print(f"openaclnn: {progress}", file=sys.stderr)
+        made, digest = folder / target.name, folder / "digest"
+        self._run([*command, *parts, "-o", str(made), *self._link_options()], log)
+        digest.write_text(digest_of(made))
+        os.replace(made, target)  # at once: nobody sees half a file
+        os.replace(digest, digest_file(target))
+        shutil.rmtree(folder)
 
     def build(self) -> Path:
         """The library, compiled now if the cache does not have it whole. BuildError says why

@@ -13,7 +13,7 @@ import pytest
 from tests.torch.torch_support import torch
 
 import openaclnn
-from openaclnn import _core
+from openaclnn import _core, compiled
 from openaclnn.torch import building
 
 pytestmark = pytest.mark.programs
@@ -103,6 +103,29 @@ def test_a_build_that_was_damaged_is_compiled_again(tmp_path):
         assert file.read_bytes() == whole
     assert finish(start(**environment)) == ([COMPILED], "")
     assert runs(tmp_path) == 1 + len(damaged)
+
+
+def test_an_interrupted_build_goes_on_with_the_files_that_are_done(tmp_path, monkeypatch):
+    script, log, may_go_on = (tmp_path / name for name in ("c++", "log", "may_go_on"))
+    script.write_text(f"""#!/bin/sh
+echo "$*" >> {log}
+case "$*" in *b.cpp*) [ -e {may_go_on} ] || exit 1 ;; esac
+while [ "$1" != -o ]; do shift; done
+echo > "$2"
+""")
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    monkeypatch.setenv("OPENACLNN_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "sources").mkdir()
+    package, files = building._library().package, {"a.cpp": "", "b.cpp": ""}
+    library = compiled.Library("two files", package, tmp_path / "sources", files)
+    with pytest.raises(compiled.BuildError):
+        library.build()
+    may_go_on.touch()
+    assert library.build().exists()
+    compilations = [line for line in log.read_text().splitlines() if " -c " in line]
+    assert sorted("a.cpp" in line for line in compilations) == [False, False, True]
+    assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
 
 
 def test_a_compiler_that_fails(tmp_path):

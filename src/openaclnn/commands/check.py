@@ -153,9 +153,9 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "check",
         check,
         "run a program and report every mistake it makes with acl",
-        "Runs a program in check mode. The host cannot touch device memory, and every mistake\n"
-        "that would make the program fail on the device, always or sometimes, is reported with\n"
-        "the places it comes from: reading before synchronising, or reading what was never\n"
+        "Runs a program in check mode. The host cannot touch device memory, and mistakes\n"
+        "that would make the program fail on the device, always or sometimes, are reported with\n"
+        "the places they come from: reading before synchronising, or reading what was never\n"
         "written; streams that race; tensors and copies that exceed an allocation; use after\n"
         "free; leaks. `openaclnn docs mistakes` shows a report of each kind; what check mode does\n"
         "not see: `openaclnn docs check_mode`.\n\n"

@@ -4,6 +4,7 @@ group norms are in mistakes_group_norm.py."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -106,11 +107,13 @@ def _elu_backward(
     is_result: bool,
     above: Callable[..., Any] = lambda g, a, s, r: g * s,
     from_result: Callable[..., Any] = lambda x, a, s, r: r * (x + a * s),
-    from_self: Callable[..., Any] = lambda x, a, s, r: a * s * r * _exp(x, r),
+    from_self: Callable[..., Any] = lambda x, a, s, r: (a * s * r, _exp(x, r)),
     by: Callable[[Array, Array], Array] = lambda g, x: x,
 ) -> Array:
-    slope = (from_result if is_result else from_self)(x, alpha, scale, input_scale)
-    return np.asarray(np.where(by(g, x) > 0, above(g, alpha, scale, input_scale), g * slope))
+    given = alpha, scale, input_scale
+    factor, power = (from_result(x, *given), 1.0) if is_result else from_self(x, *given)
+    # The power last: times the factor it may be 0, which is NaN times an infinite g.
+    return np.asarray(np.where(by(g, x) > 0, above(g, *given), g * factor * power))
 
 
 ELU_BACKWARD: Mistakes = {
@@ -120,21 +123,21 @@ ELU_BACKWARD: Mistakes = {
     "scale were left out for self_or_result <= 0": partial(
         _elu_backward,
         from_result=lambda x, a, s, r: r * (x + a),
-        from_self=lambda x, a, s, r: a * r * _exp(x, r),
+        from_self=lambda x, a, s, r: (a * r, _exp(x, r)),
     ),
     "input_scale were left out as a factor": partial(
         _elu_backward,
         from_result=lambda x, a, s, r: x + a * s,
-        from_self=lambda x, a, s, r: a * s * _exp(x, r),
+        from_self=lambda x, a, s, r: (a * s, _exp(x, r)),
     ),
     "input_scale were left out of the exponential": partial(
-        _elu_backward, from_self=lambda x, a, s, r: a * s * r * _exp(x, 1.0)
+        _elu_backward, from_self=lambda x, a, s, r: (a * s * r, _exp(x, 1.0))
     ),
     "input_scale were a factor for self_or_result > 0, too": partial(
         _elu_backward, above=lambda g, a, s, r: g * s * r
     ),
     "1 were subtracted from the exponential": partial(
-        _elu_backward, from_self=lambda x, a, s, r: a * s * r * _expm1(x, r)
+        _elu_backward, from_self=lambda x, a, s, r: (a * s * r, _expm1(x, r))
     ),
     "alpha * scale were alpha with is_result": partial(
         _elu_backward, from_result=lambda x, a, s, r: r * (x + a)
@@ -147,11 +150,19 @@ ELU_BACKWARD: Mistakes = {
     ),
     "the sign of grad_output decided": partial(_elu_backward, by=lambda g, x: g),
 }
-# What the standard `float` excuses: here an exponential that leaves the range of FLOAT before it is
-# multiplied.
-ELU_BACKWARD_IN_FLOAT = partial(
-    _elu_backward, from_self=lambda x, a, s, r: _flushed(a * s * r * _flushed(np.exp(x * r)))
-)
+
+
+def _slope_in_float(x: Array, *factors: float) -> tuple[float, Array]:
+    """With an exponential that leaves the range of FLOAT, alone or times some of the factors."""
+    power = np.exp(x * factors[-1])
+    for end in (max, min):
+        size = math.prod(end(abs(f), 1.0) for f in factors)
+        power = _flushed(power * size) / size
+    return 1.0, _flushed(power * math.prod(factors))
+
+
+# What the standard `float` excuses.
+ELU_BACKWARD_IN_FLOAT = partial(_elu_backward, from_self=_slope_in_float)
 
 
 def _shrunk(x: Array, lambd: float, inside: Any, outside: Any) -> Array:

@@ -67,12 +67,13 @@ def _forward(
     mean_groups: int | None = None,
     beta_last: bool = False,
     digits: int | None = None,
+    digits_of_h: int | None = None,
     of_first: tuple[str, ...] = (),
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
     """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `digits`: of the
-    statistics. `of_first`: statistics of the first sample, taken for all."""
+    statistics, `digits_of_h`: of h. `of_first`: statistics of the first sample, taken for all."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
@@ -85,6 +86,7 @@ def _forward(
             means = grouped(x, mean_groups).mean(axis=2)
             mean = centre = np.repeat(means, groups // mean_groups, axis=1)
     h = (x - by_group(centre, groups, x)) * by_group(root, groups, x)
+    h = h if digits_of_h is None else _of_digits(h, digits_of_h)
     shift = beta_of(beta, x, groups)
     v = h * gamma_of(gamma, x, groups) + (0 if beta_last else shift)
     y = swish(v, a["swish_scale"]) if a["activate_swish"] else v
@@ -120,11 +122,13 @@ def _backward(
     averages: str = "",
     signs: tuple[int, int] = (-1, -1),
     of_x: bool = False,
+    digits_of_h: int | None = None,
     of_first: tuple[str, ...] = (),
     **a: Any,
 ) -> Outputs:
     """`lacks`: a term or a factor. `averages`: over what else than a group. `signs`: of the two
-    averages. `of_x`: mean and rstd are computed again. `of_first`: as in _forward."""
+    averages. `of_x`: mean and rstd are computed again. `digits_of_h`: to which
+    it is rounded. `of_first`: as in _forward."""
     groups = a["num_groups"]
     if of_x:
         parts = grouped(x, groups)
@@ -132,6 +136,7 @@ def _backward(
     mean, rstd = _taken(of_first, mean, rstd)
     r = by_group(rstd_of(rstd), groups, x)
     h = (x - by_group(mean, groups, x)) * r
+    h = h if digits_of_h is None else _of_digits(h, digits_of_h)
     weight = gamma_of(gamma, x, groups)
     t = a["swish_scale"] * (h * weight + beta_of(beta, x, groups))
     slope = 1.0 if lacks == "slope" else logistic(t)
@@ -203,6 +208,8 @@ FORWARD: Mapping[str, Formula] = {
     "mean and rstd were rounded to FLOAT first": partial(_forward, digits=24),
     "mean and rstd were rounded to FLOAT16 first": partial(_forward, digits=11),
     "mean and rstd were rounded to BFLOAT16 first": partial(_forward, digits=8),
+    "h were rounded to FLOAT16 first": partial(_forward, digits_of_h=11),
+    "h were rounded to BFLOAT16 first": partial(_forward, digits_of_h=8),
     **_of_first(_forward),
     "beta were subtracted": partial(
         _forward, beta_of=lambda v, x, groups: -_of_channel(v, x, groups)
@@ -225,6 +232,8 @@ BACKWARD: Mapping[str, Formula] = {
     "h * average(g * h) were added, not subtracted": partial(_backward, signs=(-1, 1)),
     "mean and rstd were those of x": partial(_backward, of_x=True),
     "rstd were left out of dx": partial(_backward, lacks="rstd"),
+    "h were rounded to FLOAT16 first": partial(_backward, digits_of_h=11),
+    "h were rounded to BFLOAT16 first": partial(_backward, digits_of_h=8),
     "rstd were the variance": partial(_backward, rstd_of=lambda rstd: 1 / np.sqrt(rstd + EPS)),
     "rstd were the standard deviation": partial(_backward, rstd_of=lambda rstd: 1 / rstd),
     "gamma were left out of both averages": partial(_backward, lacks="gamma in averages"),

@@ -41,8 +41,8 @@ class Finding:
 
     @property
     def example(self) -> Result:
-        """Of those with an element that is wrong: usual attributes, an element of usual size, a
-        small tensor, plain values, the first of equals."""
+        """Of those with an element that is wrong: a tensor that is not empty, usual attributes, an
+        element of usual size, a small tensor, plain values, the first of equals."""
         return min(self.telling or self.results, key=_plain)
 
     @property
@@ -57,7 +57,15 @@ def _plain(r: Result) -> tuple[object, ...]:
     inputs = r.element.inputs.values() if r.element else ()
     odd = case.values not in VALUES or any(x and not 1e-4 <= abs(x) <= 1e4 for x, _ in inputs)
     laid = (case.layout != "contiguous") + (case.layout not in ("contiguous", "offset"))
-    return not r.worst, case.unusual(), odd, size, VALUES.get(case.values, len(VALUES)), laid
+    return (
+        not r.worst,
+        not size,
+        case.unusual(),
+        odd,
+        size,
+        VALUES.get(case.values, len(VALUES)),
+        laid,
+    )
 
 
 def stage(kind: str) -> int:

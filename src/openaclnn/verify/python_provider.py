@@ -75,7 +75,10 @@ class Arguments:
 
     def renamed(self, op: Op) -> list[str]:
         """A sentence where arguments are passed by position under other names."""
-        names = {p.name: p.python_name for p in op.parameters}
+        names = {
+            p.name: f"{p.python_name} (to write)" if p.role == "output" else p.python_name
+            for p in op.parameters
+        }
         if self.named or not self._own:
             return []
         passed = ", ".join(names[n] for n in self.positions)

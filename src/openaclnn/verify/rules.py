@@ -88,60 +88,60 @@ class Search:
         """`cases`: the conditions on results. `small`: elements whose only cause is that their
         errors are small."""
         self._unexplained = e.count(left | small) > 0
-        self._e, self._left, self._cases = e, left, cases
+        self.e, self.left, self.cases = e, left, cases
         self._bad = e.count(left, e.weight)
-        self._failed = self._bad > 0
+        self.failed = self._bad > 0
         # What a result without its explained elements would be is not known: it has not passed.
-        self._counted = ~done & (self._failed | (e.count(done) == 0))[e.of]
-        self._total = e.count(self._counted, e.weight)
-        self._n_failed = max(1, int(np.count_nonzero(self._failed)))
+        self.counted = ~done & (self.failed | (e.count(done) == 0))[e.of]
+        self.total = e.count(self.counted, e.weight)
+        self.n_failed = max(1, int(np.count_nonzero(self.failed)))
         every = np.ones(e.of.size, bool)
         seen = {
             text: where for text, where in e.conditions.items()
             if self._is_seen(where) and not (text in TAILS and self._is_vacuous(where))
         }  # fmt: skip
         shown = {text: where for text, where in e.symptoms.items() if self._is_telling(text)}
-        self._conditions = {"": every, **seen}
+        self.conditions = {"": every, **seen}
         self._symptoms = {"": every, **shown}
-        self._pairs = [(text, symptom) for text in self._conditions for symptom in self._symptoms
+        self._pairs = [(text, symptom) for text in self.conditions for symptom in self._symptoms
                        if not (text and symptom.startswith(HYPOTHESES))]  # fmt: skip
         self._count_elements()
 
     def _is_seen(self, where: Array) -> bool:
-        results = np.count_nonzero(self._e.count(where & self._left))
-        return bool(results >= max(1, SEEN * self._n_failed))
+        results = np.count_nonzero(self.e.count(where & self.left))
+        return bool(results >= max(1, SEEN * self.n_failed))
 
     def _is_vacuous(self, where: Array) -> bool:
         """Whether elements outside are as wrong, of results that have such: all of a small tensor
         lies past the last full block."""
-        e = self._e
-        some = e.count(self._counted & ~where) > 0
-        inside, outside = (e.count(self._left & w, e.share)[some].sum() for w in (where, ~where))
+        e = self.e
+        some = e.count(self.counted & ~where) > 0
+        inside, outside = (e.count(self.left & w, e.share)[some].sum() for w in (where, ~where))
         return bool(inside <= outside)
 
     def _is_telling(self, symptom: str) -> bool:
-        hit = self._e.symptoms[symptom] & self._left
-        telling = np.count_nonzero(self._e.telling[symptom] & hit)
+        hit = self.e.symptoms[symptom] & self.left
+        telling = np.count_nonzero(self.e.telling[symptom] & hit)
         return self._is_seen(hit) and bool(telling >= TELLING * np.count_nonzero(hit))
 
     def _count_elements(self) -> None:
         """Precision, recall and rarity of each pair in each result."""
-        e, shape = self._e, (len(self._pairs), len(self._e.results))
+        e, shape = self.e, (len(self._pairs), len(self.e.results))
         precision, recall, counts, bits, seen = (np.zeros(shape) for _ in range(5))
-        due = np.where(self._failed, e.count(self._left, e.share), 1)
+        due = np.where(self.failed, e.count(self.left, e.share), 1)
         known = ""
         n, has, rare = self._sizes(known)
         for k, (text, symptom) in enumerate(self._pairs):
             if text != known:
                 known, (n, has, rare) = text, self._sizes(text)
-            where = self._conditions[text]
-            hit = where & self._symptoms[symptom] & self._left
+            where = self.conditions[text]
+            hit = where & self._symptoms[symptom] & self.left
             w = e.count(hit, e.weight)
             p, says = w / n, has
             if symptom in VAGUE:  # of chance: results without say nothing
                 p, says = LEAST + (1 - LEAST) * p, w > 0
             elif symptom:  # of the elements that speak for or against it
-                total = w + e.count(where & self._counted & e.against[symptom], e.weight)
+                total = w + e.count(where & self.counted & e.against[symptom], e.weight)
                 p, says = w / np.where(total > 0, total, 1), total > 0
             counts[k] = says
             precision[k] = p * counts[k]
@@ -154,20 +154,20 @@ class Search:
     def _sizes(self, text: str) -> tuple[Array, Array, Array]:
         """Of a condition on elements: how many elements of each result have it, at least 1; whether
         any has; how rare they are."""
-        n = self._e.count(self._conditions[text] & self._counted, self._e.weight)
+        n = self.e.count(self.conditions[text] & self.counted, self.e.weight)
         has, n = n > 0, np.where(n > 0, n, 1)
-        return n, has, np.where(has, np.log2(np.maximum(self._total, n) / n), 0)
+        return n, has, np.where(has, np.log2(np.maximum(self.total, n) / n), 0)
 
     def _scores(self, of_cases: Array, conditions: int, longer: Array) -> Scores:
         """`of_cases`: results by rows, each row the product of so many conditions. `longer`: the
         price of their texts."""
-        there = self._total > 0
+        there = self.total > 0
         every, size = np.count_nonzero(there), (of_cases @ there)[:, None]
         p = (of_cases @ self._precision) / np.maximum(of_cases @ self._present, 1)
         if conditions:  # on cases alone: how many have failed, as far as others are better
-            share = self._bad / np.where(there, self._total, 1)
+            share = self._bad / np.where(there, self.total, 1)
             inside, rate = ((of_cases @ x)[:, None] / np.maximum(size, 1)
-                            for x in (share, self._failed))  # fmt: skip
+                            for x in (share, self.failed))  # fmt: skip
             outside = (share.sum() - inside * size) / np.maximum(every - size, 1)
             lift = np.clip(1 - outside / np.maximum(inside, 1e-9), 0, 1)
             lift *= np.minimum(1, NARROW * (1 - size / every)) * np.minimum(1, inside / VISIBLE)
@@ -176,15 +176,15 @@ class Search:
             elsewhere = (self._unexplained.sum() - unexplained) / np.maximum(every - size, 1)
             p[:, :1] *= elsewhere < AS_OFTEN * unexplained / np.maximum(size, 1)
         explained = of_cases @ self._recall
-        r = explained / self._n_failed
+        r = explained / self.n_failed
         n = conditions + np.array([bool(text) for text, _ in self._pairs])
         seen = np.maximum(of_cases @ self._seen, 1)
         bits = explained * np.log2(every / seen) + of_cases @ self._bits
         mean = (1 + RECALL) * p * r / np.maximum(RECALL * p + r, 1e-9)
-        separating = self._n_failed * math.log2(max(int(every), 1) / self._n_failed)
-        needed = min(BITS, OF_FEW * separating) if self._n_failed >= FEW else BITS
+        separating = self.n_failed * math.log2(max(int(every), 1) / self.n_failed)
+        needed = min(BITS, OF_FEW * separating) if self.n_failed >= FEW else BITS
         score = np.where((n == 0) | (bits >= needed), mean, 0) - PRICE * n * (n + 1) / 2
-        says_all = np.array([symptom in self._e.against for _, symptom in self._pairs])
+        says_all = np.array([symptom in self.e.against for _, symptom in self._pairs])
         score -= longer[:, None] + UNIVERSAL * n * says_all
         score = np.round(score, 6)  # so that ties are ties on every machine
         return Scores(score, p, r)
@@ -192,11 +192,11 @@ class Search:
     def rules(self) -> list[Rule]:
         """The best by their scores: of each symptom without, with one and with two conditions on
         cases, and of cases alone; one for each pair."""
-        everywhere = np.ones((1, len(self._e.results)))
+        everywhere = np.ones((1, len(self.e.results)))
         found = self._best([()], everywhere, self._scores(everywhere, 0, np.zeros(1)))
-        every = list(self._cases)
+        every = list(self.cases)
         if every:
-            rows = np.array([self._cases[c] for c in every], float)
+            rows = np.array([self.cases[c] for c in every], float)
             long = LISTING * np.array([max(0, c.values - 2) for c in every])
             scores = self._scores(rows, 1, long)
             bounds = np.array([c.is_bound for c in every])
@@ -234,7 +234,7 @@ class Search:
 
     def _is_hypothesis(self, rule: Rule) -> bool:
         """Without conditions."""
-        return rule.symptom in self._e.against and not rule.cases and not rule.elements
+        return rule.symptom in self.e.against and not rule.cases and not rule.elements
 
     def _is_said_better(self, rule: Rule, others: Sequence[Rule]) -> bool:
         """Whether a hypothesis explains as much under the same conditions."""
@@ -245,27 +245,6 @@ class Search:
             and other.precision >= AS_GOOD * rule.precision
             for other in others
         )  # fmt: skip
-
-    def only_rule(self) -> Rule | None:
-        """The condition without which no result has failed, if that is not chance: of few results
-        the only one that separates them from all others."""
-        present = self._total > 0
-        sizes = {c: int(np.count_nonzero(where & present)) for c, where in self._cases.items()
-                 if where[self._failed].all()}  # fmt: skip
-        least = min(sizes.values(), default=0)
-        found = [c for c, size in sizes.items() if size == least]
-        share = least / np.count_nonzero(present)
-        if self._n_failed < FEW:
-            is_chance = least > self._n_failed or len(found) > 1
-        else:
-            is_chance = bool(share**self._n_failed > CHANCE)
-        if not found or is_chance:
-            return None
-        of_cases = self._cases[found[0]]
-        meet = of_cases[self._e.of]
-        named = meet & self._counted
-        rate = self._n_failed / least
-        return Rule((found[0],), "", "", rate, rate, 1.0, of_cases, meet, named, named & self._left)
 
     def _best(
         self, cases: Sequence[tuple[Condition, ...]], rows: Array, scores: Scores
@@ -283,8 +262,8 @@ class Search:
     ) -> Rule:
         text, symptom = self._pairs[k]
         of_cases = row > 0
-        meet = of_cases[self._e.of] & self._conditions[text]
-        named = meet & self._counted
-        explained = named & self._symptoms[symptom] & self._left
+        meet = of_cases[self.e.of] & self.conditions[text]
+        named = meet & self.counted
+        explained = named & self._symptoms[symptom] & self.left
         score, p, r = (float(x[i, k]) for x in (scores.score, scores.precision, scores.recall))
         return Rule(cases, text, symptom, score, p, r, of_cases, meet, named, explained)

@@ -15,6 +15,7 @@ import numpy as np
 from ..reference.arrays import Array
 from .conditions import Conditions, of_results
 from .evidence import VAGUE, Evidence, least_results
+from .necessary import necessary
 from .rules import PRICE, Rule, Search
 from .severity import SMALL
 
@@ -58,7 +59,7 @@ def _steps(
         or not rules[0].says_something
         or (rules[0].score < WEAK and rules[0].recall < MOST_OF_IT)
     )
-    if is_weak and not done.any() and (only := search.only_rule()):
+    if is_weak and not done.any() and (only := necessary(search)):
         rules = [only]
     if rules and rules[0].precision >= CLEAR:
         breadth = 1
