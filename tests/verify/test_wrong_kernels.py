@@ -38,7 +38,7 @@ IN_NUMPY = {
                            "(x|the right result) is subnormal; all such elements are wrong"),
     "raises for rank 0": ("    wide =", "    x[0]\n    wide =", "refused", "for tensors of rank 0"),
     "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong",
-                      "^only in dtypes of 16 bits$"),
+                      "^only in FLOAT16$"),
     "a lower bound": ("max(lambd, 0)", "max(lambd, 0.5)", "wrong",
                       r"lambd were 0\.5, only with lambd below 0\.5 \(\d+ of \d+ such cases\)$"),
     "an integer": ("max(lambd, 0)", "max(np.trunc(lambd), 0)", "wrong",
