@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -95,6 +96,7 @@ def test_verify_finds_what_is_wrong_with_the_kernel(tmp_path):
     (tmp_path / "mine.py").write_text(kernel)
     done = run(command, tmp_path)
     assert done.returncode == 1, done.stderr
-    cause = "x is NaN or exactly at a threshold of the formula"
-    assert f"most wrong elements have this in common: {cause}" in done.stdout
-    assert done.stdout.count("  wrong: ") == 2  # and attributes: no chance resemblances
+    (shown,) = blocks(text, "text")
+    if importlib.util.find_spec("ml_dtypes"):  # the page counts cases of BFLOAT16
+        assert shown in done.stdout
+    assert done.stdout.count("  wrong: ") == 1  # no chance resemblances
