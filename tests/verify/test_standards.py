@@ -12,9 +12,10 @@ from tests.support import SEED
 
 import openaclnn
 from openaclnn.commands.cli import main
-from openaclnn.reference.evaluation import numpy_dtype
+from openaclnn.reference.evaluation import REFERENCES, numpy_dtype
 from openaclnn.reference.steps import steps_between
 from openaclnn.reference.verdicts import THRESHOLD
+from openaclnn.rows.catalogue import find_operator
 
 FLOAT_KERNELS = Path(__file__).parent / "float_kernels.py"
 X = np.linspace(-4, 4, 1000, dtype=np.float32)
@@ -199,6 +200,17 @@ def test_kernels_in_float_pass_by_float_only(op, tmp_path, monkeypatch, capsys):
     seed = ["--seed", str(SEED)]  # a failure shows it
     assert main([*command, *seed, "--standard", "float"]) == 0, capsys.readouterr().out
     assert main([*command, *seed, "--dtype", "fp32"]) == 1
+
+
+@pytest.mark.parametrize("op", [op for op, r in REFERENCES.items() if r.in_float])
+def test_float_lets_no_nan_be_lost(op):
+    """Whatever else is wrong with the inputs."""
+    row = find_operator(op)
+    inputs = {p.python_name: np.array([np.nan, 1e38], np.float32) for p in row.input_tensors}
+    y = np.zeros(2, np.float32)
+    for attributes in REFERENCES[op].attributes[:3]:
+        found = openaclnn.compare(y, row.python, **inputs, **attributes, standard="float")
+        assert found.outputs[0].verdict.wrong[0]
 
 
 def test_float_is_of_formulas():

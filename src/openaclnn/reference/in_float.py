@@ -63,7 +63,7 @@ def _is_excused(output: Output, every: Array) -> Array:
             excused |= got == wide(rounded(plain, output.dtype))  # infinite
             if reference.rates:
                 excused |= _leaves_the_range(output)
-    return np.asarray(excused)
+    return np.asarray(excused & ~np.isnan(due))  # only NaN is right there
 
 
 def _leaves_the_range(output: Output) -> Array:
