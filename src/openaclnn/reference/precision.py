@@ -195,8 +195,8 @@ def _as_if(h: Hypothesis, output: Output, formula: Array) -> Symptom:
         inexact = changed & (distance > EXACT)
         if inexact.sum() >= SEVERAL and np.mean(error[inexact] <= EXACT) >= ALL_EXACT:
             telling |= inexact
-        same = due[ordinary & (error <= tolerance)]  # right results, too
-        telling &= ordinary & (np.unique(same).size > 1)  # or much else makes the same
+        made = due[ordinary & (error <= tolerance)]  # right results, too
+        telling &= ordinary & (np.unique(made).size > 1)  # or much else makes the same
         if not np.any(telling & where):
             where &= error <= EXACT
     return Symptom(AS_IF + h.text, where, telling, ordinary & (error > tolerance), h.wrong)

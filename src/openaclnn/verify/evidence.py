@@ -124,8 +124,8 @@ def _joined(own: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def _of_failed(failed: Sequence[Result], only: str) -> list[Elements]:
-    """All symptoms are looked for in SEARCHED results, in the others those that these have. Of a
-    mistake that is said, which 5 % of the results have, one in a million draws would have none."""
+    """All symptoms are looked for in SEARCHED results, in the others those that these have. A
+    mistake that 5 % of the results have is in none of these once in 60 times."""
     drawn = np.random.default_rng(0).permutation(len(failed))
     parts: dict[int, Elements] = {}
     seen: set[str] = set()
