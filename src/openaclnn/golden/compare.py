@@ -16,12 +16,7 @@ from ..reference.compare import compare as compare_row
 from ..reference.comparison import Comparison
 from ..reference.dtypes import as_dtype, dtype_of
 from ..reference.standards import ASKED, Standard
-from .arguments import (
-    FLOATS,
-    array,
-    bound,
-    code_of,
-)
+from .arguments import FLOATS, array, bound, code_of
 from .calling import Call
 from .judging import attributes_of, described_op, judged, standard_of
 from .values import NoGolden, golden, why_not

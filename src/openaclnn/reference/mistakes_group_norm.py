@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, Outputs
-from .groups import (
-    EPS,
-    by_channel,
-    by_group,
-    grouped,
-    logistic,
-)
+from .groups import EPS, by_channel, by_group, grouped, logistic
 
 Formula = Callable[..., Outputs]
 Taken = Callable[[Array, Array, int], Array]  # gamma or beta beside x

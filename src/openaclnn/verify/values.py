@@ -31,12 +31,7 @@ from typing import Any
 import numpy as np
 
 from ..reference.arrays import Array
-from ..reference.evaluation import (
-    REFERENCES,
-    Attributes,
-    numpy_dtype,
-    special_values,
-)
+from ..reference.evaluation import REFERENCES, Attributes, numpy_dtype, special_values
 from ..rows.schema import Op
 
 POINTWISE = (
