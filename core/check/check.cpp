@@ -28,6 +28,7 @@ thread_local bool unseen = false;
 
 void made(const char* call, ObjectKind kind, const void* handle) {
   used();
+  report_if_finalised(call);
   if (needs_device(kind)) note_device();
   State& state = State::get();
   std::lock_guard lock(state.mutex);
@@ -44,6 +45,7 @@ void in_order(F change) {
 
 void* obtain_seen(const char* call, size_t size, size_t reserved) {
   used();
+  report_if_finalised(call);
   note_device();
   return obtain(call, size, reserved);
 }
@@ -59,6 +61,7 @@ constexpr Observer kObserver = {
     .refused = refused,
     .failed = failed,
     .used = used,
+    .initialised = [] { State::get().finalised = false; },
     .finalised = finalised,
     .inspect_transfer = inspect_transfer,
     .touches = touches,
@@ -144,7 +147,12 @@ bool missed_leaks() {
   }
   std::fprintf(stderr, "openaclnn check: %d %s", mistakes_reported(),
                mistakes_reported() == 1 ? "mistake" : "mistakes");
-  if (const int more = consequences_reported(); more > 0) {
+  const int more = consequences_reported();
+  if (const int leaks = leaks_reported(); leaks > 0 && leaks < mistakes_reported()) {
+    std::fprintf(stderr, ", %d of them %s%s", leaks, leaks == 1 ? "a leak" : "leaks",
+                 more > 0 ? "," : "");
+  }
+  if (more > 0) {
     std::fprintf(stderr, " with %d %s", more, more == 1 ? "consequence" : "consequences");
   }
   std::fputs("\n", stderr);

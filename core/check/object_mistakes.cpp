@@ -246,6 +246,17 @@ void refused(const char* call, ObjectKind kind, const char* argument, const void
   }
 }
 
+void report_if_finalised(const char* call) {
+  static std::atomic<bool> reported = false;
+  if (!State::get().finalised) return;
+  Report report("use_after_finalize");
+  report.is_consequence = reported.exchange(true);
+  report.what.add(call).add(" is called after aclFinalize: on a device it fails.");
+  report.at("here", call, stack_here());
+  report.advice = "call aclFinalize last.";
+  emit(report);
+}
+
 void finalised(const char* call) {
   used();
   State& state = State::get();

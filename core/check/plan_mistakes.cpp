@@ -110,6 +110,42 @@ Status check_operand(const char* op, const aclOpExecutor& executor,
               own->size);
 }
 
+// The arguments of phase 1 must stay until phase 2 has returned. The executor here has copies.
+void check_tensors_alive(const char* op, const aclOpExecutor& executor) {
+  struct Ended {
+    PlannedTensor tensor;
+    Object object;
+  };
+  std::vector<Ended> all;
+  {
+    State& state = State::get();
+    std::lock_guard lock(state.mutex);
+    const auto plan = state.plans.find(&executor);
+    if (plan == state.plans.end()) return;
+    for (const PlannedTensor& tensor : plan->second) {
+      if (tensor.made_by == nullptr) continue;
+      const Object* object = state.ledger.find(tensor.handle);
+      const bool same = object != nullptr && object->number == tensor.number;
+      if (!same || !object->live) all.push_back({tensor, same ? *object : Object{}});
+    }
+  }
+  for (const Ended& ended : all) {
+    Report report("use_after_destroy");
+    report.what.add(op).add(" runs with ").add(ended.tensor.name).add(" ");
+    report.what.pointer(ended.tensor.handle);
+    report.what.add(", an aclTensor that was destroyed after phase 1.");
+    report.at("here", op, stack_here());
+    report.at("made by", ended.tensor.made_by, ended.tensor.made);
+    if (ended.object.ended_by != nullptr) {  // else another object has this handle by now
+      report.at("destroyed by", ended.object.ended_by, ended.object.ended);
+    }
+    report.advice =
+        "destroy the arguments of phase 1 after phase 2 has returned; a device may read them until "
+        "then.";
+    emit(report);
+  }
+}
+
 Status check_workspace(const char* op, const aclOpExecutor& executor, const void* workspace,
                        uint64_t size) {
   const uint64_t needed = executor.workspace_size();
@@ -181,13 +217,18 @@ void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* t
     const Object* object = state.ledger.find(tensors[i].tensor);
     PlannedTensor tensor{
         tensors[i].name, std::make_shared<Tensor>(*tensors[i].tensor), nullptr, {}};
-    if (object != nullptr) tensor.made_by = object->call, tensor.made = object->made;
+    if (object != nullptr) {
+      tensor.made_by = object->call, tensor.made = object->made;
+      tensor.handle = tensors[i].tensor, tensor.number = object->number;
+    }
     plan.push_back(std::move(tensor));
   }
 }
 
 Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
                       uint64_t workspace_size) {
+  report_if_finalised(op);
+  check_tensors_alive(op, executor);
   Status status;
   executor.for_each_operand([&](const Executor::Operand& operand) {
     if (status.ok()) status = check_operand(op, executor, operand);

@@ -25,7 +25,7 @@ constexpr int kMostSites = 4096;
 
 int code = 66;
 int json_file = -1;
-std::atomic<int> mistakes = 0, consequences = 0;
+std::atomic<int> mistakes = 0, leaks = 0, consequences = 0;
 std::atomic<bool> lacks_lines = false;
 
 // Serialises reports. A signal handler interrupts a holder only if the library itself faulted.
@@ -220,6 +220,7 @@ void emit(const Report& report) {
     return;
   }
   (report.is_consequence ? consequences : mistakes).fetch_add(1, std::memory_order_relaxed);
+  if (std::strcmp(report.kind, "leak") == 0) leaks.fetch_add(1, std::memory_order_relaxed);
   for (int i = 0; i < report.sites; ++i) find_frames(report.site[i], &frames[i]);
   text.clear(), json.clear();
   (report.is_consequence ? add_consequence : add_mistake)(text, report, frames);
@@ -229,6 +230,7 @@ void emit(const Report& report) {
   errno = before;
 }
 
+int leaks_reported() { return leaks.load(std::memory_order_relaxed); }
 int consequences_reported() { return consequences.load(std::memory_order_relaxed); }
 bool program_lacks_lines() { return lacks_lines.load(std::memory_order_relaxed); }
 int mistakes_reported() { return mistakes.load(std::memory_order_relaxed); }

@@ -51,6 +51,7 @@ void emit(const Report& report);
 
 bool program_lacks_lines();  // whether a report named the program without file and line
 int mistakes_reported();     // the number of mistakes reported so far
+int leaks_reported();        // among the mistakes
 int consequences_reported();
 int exit_code();  // of a process that made a mistake
 

@@ -58,6 +58,8 @@ struct PlannedTensor {
   std::shared_ptr<const Tensor> view;
   const char* made_by;
   Stack made;
+  const void* handle = nullptr;
+  uint64_t number = 0;  // of its object in the ledger
 };
 
 struct State {
@@ -75,7 +77,7 @@ struct State {
   std::unordered_set<const void*> not_launched;  // executors whose last phase 2 was refused
   std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
-  std::atomic<bool> finalised = false;  // leaks were reported
+  std::atomic<bool> finalised = false;  // aclFinalize has reported leaks, and no aclInit followed
 };
 
 // The block of memory that an access belongs to; host memory is one block.
@@ -117,6 +119,7 @@ void ending(const char* call, ObjectKind kind, const void* handle);
 void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
 void failed(const ReportedFailure& failure, const Caller* caller);
 void finalised(const char* call);
+void report_if_finalised(const char* call);
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);
 Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,

@@ -122,7 +122,11 @@ Status initialise(const char* path) {
   if (settings.share_sentences) share_sentences();
   if (settings.dump_tensors) dump_tensors = true;
   std::lock_guard lock(state.mutex);
-  if (++state.count == 1) return {};
+  if (++state.count == 1) {
+    if (observer != nullptr) [[unlikely]]
+      observer->initialised();
+    return {};
+  }
   return fail_mildly(ACL_ERROR_REPEAT_INITIALIZE, Reason::already_done, "aclInit",
                      "acl is already initialised; its reference count is now %llu",
                      static_cast<unsigned long long>(state.count));

@@ -44,6 +44,7 @@ struct Observer {
   void (*failed)(const ReportedFailure& failure, const Caller* caller);
   // A call that only `failed` would show.
   void (*used)();
+  void (*initialised)();
   void (*finalised)(const char* call);
 
   // Before a copy or fill is checked; may refuse it. A fill has src nullptr and kind -1.

@@ -68,9 +68,9 @@ void run(const Buffer& x, const Buffer& y, aclrtStream stream, int64_t from = 0,
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
   CHECK_EQ(aclnnLeakyReluGetWorkspaceSize(tensors[0], slope, tensors[1], &size, &executor), 0);
+  CHECK_EQ(aclnnLeakyRelu(nullptr, size, executor, stream), 0);
   CHECK_EQ(aclDestroyScalar(slope), 0);
   for (aclTensor* tensor : tensors) CHECK_EQ(aclDestroyTensor(tensor), 0);
-  CHECK_EQ(aclnnLeakyRelu(nullptr, size, executor, stream), 0);
 }
 
 struct Streams {

@@ -98,6 +98,14 @@ CORRECTED = {
         ("must(aclDestroyTensor(out))", f"{DESTROY}  must(aclDestroyTensor(out))"),
         ("must(aclrtFree(x))", "must(aclrtSynchronizeStream(nullptr));\n  must(aclrtFree(x))"),
     ],
+    "use_after_destroy_between_phases": [
+        (f"  {DESTROY}", ""),
+        ("must(aclDestroyTensor(out))", f"{DESTROY}  must(aclDestroyTensor(out))"),
+    ],
+    "use_after_finalize": [
+        ("  must(aclFinalize());\n", ""),
+        ("must(aclrtResetDevice(0));", "end();"),
+    ],
     "use_after_free": [
         ("  must(aclrtFree(x));\n", ""),
         ("must(aclDestroyAclOpExecutor(executor))", "must(aclrtSynchronizeStream(nullptr))"),

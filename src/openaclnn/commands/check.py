@@ -165,6 +165,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         f"  N mistakes                 {MISTAKES_MADE}, or --exit-code\n"
         "  N mistakes with M consequences\n"
         "                             the same: M more calls failed because of them\n"
+        "  N mistakes, K of them leaks   the same\n"
         f"  nothing was checked: ...   the program's own; {NOTHING_CHECKED} instead of 0, unless\n"
         "                             --exit-code is 0\n"
         "  ended with status N ...    N; without a mistake\n"

@@ -92,7 +92,7 @@ def show_operator(op: Op, paint: Paint) -> None:
     for name, text in accepted.items():
         lines = textwrap.wrap(text, 84)
         print(f"    {name:8}  " + "\n              ".join(lines))
-    print("\nWhat NaN, infinities and unusual attributes must give: openaclnn docs numerics")
+    print("\nNaN, infinities and unusual attributes have further rules: openaclnn docs numerics")
 
 
 def show_table(paint: Paint) -> None:
