@@ -118,8 +118,8 @@ void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 void ending(const char* call, ObjectKind kind, const void* handle);
 void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
 void failed(const ReportedFailure& failure, const Caller* caller);
-void finalised(const char* call);
 void report_if_finalised(const char* call);
+void finalised(const char* call);
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);
 Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
