@@ -27,7 +27,7 @@ from .rules import Search
 from .runner import FAILED, LEFT_OUT, Result
 from .severity import SMALL
 from .steps import Step
-from .wording import of_outputs, which, words
+from .wording import of_outputs, symptom_of, which, words
 
 UNSTEADY = "unsteady"  # whichever calls happened to show it
 RAISED = "refused"  # the function raised an exception
@@ -173,7 +173,8 @@ def _of_step(step: Step, e: Evidence) -> Finding:
     far = set(e.of[rule.explained & e.is_far].tolist())
     small = rule.symptom in SMALL
     telling = () if small else tuple(r for i, r in zip(own, results, strict=True) if i in far)
-    rank = Rank.SMALL if small else Rank.SIGN if rule.symptom == SIGN else Rank.CAUSE
+    of_sign = symptom_of(rule, e) == SIGN
+    rank = Rank.SMALL if small else Rank.SIGN if of_sign else Rank.CAUSE
     return Finding(results, rank=rank, telling=telling)
 
 

@@ -39,7 +39,7 @@ def words(
     said = _of_elements(rule, e, elements, alone)
     parts = [said] if said else []
     subject = f"{e.only} is wrong " if e.only and not said else ""
-    counts = f" ({failed:,} of {such:,} such cases)" if failed < such else ""
+    counts = f" ({failed:,} of {such:,} such cases failed)" if failed < such else ""
     if rule.cases:
         texts = [c.text for c in rule.cases]
         first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
@@ -70,7 +70,7 @@ def which(rule: Rule, e: Evidence, done: Array) -> str:
 def _of_elements(rule: Rule, e: Evidence, elements: str, alone: bool) -> str:
     if not rule.symptom and not rule.elements:
         return ""
-    symptom = rule.symptom or _symptom(rule, e)
+    symptom = symptom_of(rule, e)
     rounding = ROUNDING if alone and symptom in (NEAR, NEAR_SUMS) else ""
     symptom += _direction(rule, e) or rounding
     same = rule.elements or ("" if symptom.startswith(AS_IF) else _in_common(rule, e))
@@ -91,8 +91,10 @@ def _larger_blocks(rule: Rule, e: Evidence) -> str:
     return f" (or of up to {largest:,})" if largest > TAILS[rule.elements] else ""
 
 
-def _symptom(rule: Rule, e: Evidence) -> str:
-    """How all of the elements are wrong, if that says something."""
+def symptom_of(rule: Rule, e: Evidence) -> str:
+    """The rule's, or how all of its elements are wrong, if that says something."""
+    if rule.symptom:
+        return rule.symptom
     n = np.count_nonzero(rule.explained)
     found = [text for text, where in e.symptoms.items()
              if text != CLOSE and not text.startswith(HYPOTHESES) and where[rule.explained].all()
