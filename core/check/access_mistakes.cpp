@@ -224,8 +224,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
 
 void take_down_ranges(const char* call, const Range* ranges, int count, const Stream* stream,
                       Kind kind) {
-  used();
-  report_if_finalised(call);
+  called(call);
   if (stream != nullptr) (void)check_stream_device(call, *stream);
   if (stream == nullptr) stream = Stream::running_here();  // a task's copy is in its stream's order
   std::vector<Access> accesses;

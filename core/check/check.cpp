@@ -27,8 +27,7 @@ namespace {
 thread_local bool unseen = false;
 
 void made(const char* call, ObjectKind kind, const void* handle) {
-  used();
-  report_if_finalised(call);
+  called(call);
   if (needs_device(kind)) note_device();
   State& state = State::get();
   std::lock_guard lock(state.mutex);
@@ -44,8 +43,7 @@ void in_order(F change) {
 }
 
 void* obtain_seen(const char* call, size_t size, size_t reserved) {
-  used();
-  report_if_finalised(call);
+  called(call);
   note_device();
   return obtain(call, size, reserved);
 }
@@ -142,20 +140,7 @@ bool missed_leaks() {
     std::fputs("openaclnn check: leaks were not looked for: no aclFinalize succeeded\n", stderr);
   }
   if (mistakes_reported() == 0) return;
-  if (program_lacks_lines()) {
-    std::fputs("openaclnn check: build the program with -g to see its files and lines\n", stderr);
-  }
-  std::fprintf(stderr, "openaclnn check: %d %s", mistakes_reported(),
-               mistakes_reported() == 1 ? "mistake" : "mistakes");
-  const int more = consequences_reported();
-  if (const int leaks = leaks_reported(); leaks > 0 && leaks < mistakes_reported()) {
-    std::fprintf(stderr, ", %d of them %s%s", leaks, leaks == 1 ? "a leak" : "leaks",
-                 more > 0 ? "," : "");
-  }
-  if (more > 0) {
-    std::fprintf(stderr, " with %d %s", more, more == 1 ? "consequence" : "consequences");
-  }
-  std::fputs("\n", stderr);
+  print_total();
   if (exit_code() == 0) return;
   std::fflush(nullptr);
   _exit(exit_code());

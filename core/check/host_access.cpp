@@ -93,6 +93,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   report.advice =
       "copy between host and device with aclrtMemcpy; only operators work on device memory.";
   emit(report);
+  print_total();
   _exit(exit_code() != 0 ? exit_code() : 128 + SIGSEGV);
 }
 

@@ -116,9 +116,10 @@ void report_stale(const char* call, ObjectKind kind, const char* argument, const
         "call phase 1 again for each run, or aclSetAclOpExecutorRepeatable right after phase 1.";
   } else {
     report.what.add(", an ").add(name_of(kind)).add(" that was destroyed before.");
-    report.advice = ends_objects(call)
-                        ? "destroy an object once; a list destroys the objects in it."
-                        : "destroy an object after its last use.";
+    const bool in_list = kind == ObjectKind::tensor || kind == ObjectKind::scalar;
+    report.advice = !ends_objects(call) ? "destroy an object after its last use."
+                    : in_list ? "destroy an object once; a list destroys the objects in it."
+                              : "destroy an object once.";
   }
   if (object != nullptr) {
     report.at("made by", object->call, object->made);
@@ -246,7 +247,8 @@ void refused(const char* call, ObjectKind kind, const char* argument, const void
   }
 }
 
-void report_if_finalised(const char* call) {
+void called(const char* call) {
+  used();
   static std::atomic<bool> reported = false;
   if (!State::get().finalised) return;
   Report report("use_after_finalize");

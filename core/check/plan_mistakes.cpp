@@ -205,7 +205,7 @@ void check_workspace_overlap(const char* op, const Executor::Operand& operand,
 }  // namespace
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count) {
-  used();
+  called(op);
   State& state = State::get();
   std::lock_guard lock(state.mutex);
   const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
@@ -227,7 +227,7 @@ void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* t
 
 Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
                       uint64_t workspace_size) {
-  report_if_finalised(op);
+  called(op);
   check_tensors_alive(op, executor);
   Status status;
   executor.for_each_operand([&](const Executor::Operand& operand) {

@@ -230,9 +230,26 @@ void emit(const Report& report) {
   errno = before;
 }
 
-int leaks_reported() { return leaks.load(std::memory_order_relaxed); }
-int consequences_reported() { return consequences.load(std::memory_order_relaxed); }
-bool program_lacks_lines() { return lacks_lines.load(std::memory_order_relaxed); }
+void print_total() {
+  const auto load = [](const auto& n) { return n.load(std::memory_order_relaxed); };
+  const auto count = [](Text<256>& text, int n, const char* what) {
+    text.number(static_cast<uint64_t>(n)).add(" ").add(what).add(n == 1 ? "" : "s");
+  };
+  const int all = load(mistakes), of_leaks = load(leaks), more = load(consequences);
+  Text<256> text;
+  if (load(lacks_lines)) {
+    text.add("openaclnn check: build the program with -g to see its files and lines\n");
+  }
+  count(text.add("openaclnn check: "), all, "mistake");
+  if (of_leaks > 0 && of_leaks < all) {
+    text.add(", ").number(static_cast<uint64_t>(of_leaks)).add(" of them ");
+    text.add(of_leaks == 1 ? "a leak" : "leaks").add(more > 0 ? "," : "");
+  }
+  if (more > 0) count(text.add(" with "), more, "consequence");
+  text.add("\n");
+  write_all(STDERR_FILENO, text.data(), text.size());
+}
+
 int mistakes_reported() { return mistakes.load(std::memory_order_relaxed); }
 int exit_code() { return code; }
 

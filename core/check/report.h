@@ -49,10 +49,8 @@ void prepare_reports();
 // handler, too.
 void emit(const Report& report);
 
-bool program_lacks_lines();  // whether a report named the program without file and line
-int mistakes_reported();     // the number of mistakes reported so far
-int leaks_reported();        // among the mistakes
-int consequences_reported();
-int exit_code();  // of a process that made a mistake
+int mistakes_reported();  // the number of mistakes reported so far
+void print_total();       // the last line, before it a hint where the program has no lines
+int exit_code();          // of a process that made a mistake
 
 }  // namespace openaclnn::check

@@ -246,11 +246,13 @@ bool program_path(char* path, size_t room) {
 
 namespace {
 
-// Of frames in a row that have neither name nor line, in one module, the first says as much as all.
-int without_repetitions(Frame* frames, int count) {
+// Without the headers of the C++ library (std::__invoke below a thread's function); of frames in a
+// row that have neither name nor line, in one module, the first says as much as all.
+int telling(Frame* frames, int count) {
   int kept = 0;
   for (int i = 0; i < count; ++i) {
     const Frame& own = frames[i];
+    if (kept > 0 && std::strstr(own.file, "/include/c++/") != nullptr) continue;
     const bool nameless = own.function[0] == '\0' && own.line == 0;
     if (nameless && kept > 0 && std::strcmp(frames[kept - 1].module, own.module) == 0) continue;
     if (kept != i) frames[kept] = own;
@@ -283,7 +285,7 @@ int resolve(const Stack& stack, Frame* frames, int room) {
     }
   }
   if (count > 0) ask_addr2line(frames, count);
-  count = without_repetitions(frames, count);
+  count = telling(frames, count);
   for (int i = 0; i < count; ++i) {
     if (std::strcmp(frames[i].function, "main") == 0) return i + 1;
   }

@@ -83,7 +83,8 @@ struct State {
 // The block of memory that an access belongs to; host memory is one block.
 uintptr_t block_of(uintptr_t address);
 
-void used();  // notes that the program made a watched call
+void used();                    // notes that the program made a watched call
+void called(const char* call);  // the same; reports it after aclFinalize
 
 // Reports work on a stream of another device than the current one, or with memory of another
 // device.
@@ -118,7 +119,6 @@ void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 void ending(const char* call, ObjectKind kind, const void* handle);
 void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
 void failed(const ReportedFailure& failure, const Caller* caller);
-void report_if_finalised(const char* call);
 void finalised(const char* call);
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);

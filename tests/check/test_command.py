@@ -133,7 +133,9 @@ def test_a_host_access_ends_the_program(programs, words, status):
     path = program(next(p for p in PROGRAMS if p.stem == "host_access"), programs)
     done = openaclnn_command("check", *words, str(path))
     assert done.returncode == status
-    assert done.stderr.splitlines()[-1].startswith("    to do: copy between host and device")
+    advice, total = done.stderr.splitlines()[-2:]
+    assert advice.startswith("    to do: copy between host and device")
+    assert total == "openaclnn check: 1 mistake"
 
 
 def test_environment_alone(programs, tmp_path):

@@ -122,7 +122,8 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
     (block,) = blocks("README.md", "c")
     assert len(block.splitlines()) == 8
     (build,) = (b for b in blocks("README.md", "bash") if "openaclnn cc" in b)
-    (tmp_path / "prog.cpp").write_text(BEFORE + block + AFTER)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "leaky_relu.cpp").write_text(BEFORE + block + AFTER)
     script = 'openaclnn() { "$PYTHON" -m openaclnn "$@"; }\n' + build
     variables = {**os.environ, "PYTHON": sys.executable}
     subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True, env=variables)

@@ -26,7 +26,7 @@ aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, acl
   if (!fits) return openaclnnRefuse("aclnnSoftmax", 161002, "out must have the shape of self");
   p.dim = dim < 0 ? dim + (int64_t)p.x.rank : dim;
   Plan* plan = malloc(sizeof *plan);
-  if (plan == NULL) return openaclnnRefuse("aclnnSoftmax", 561103, "out of memory");
+  if (plan == NULL) return openaclnnRefuse("aclnnSoftmax", 561000, "out of memory");
   *plan = p;
   *workspaceSize = 0;
   *executor = (aclOpExecutor*)plan;

@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from openaclnn.rows.refused import GROUPS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # By name without ACL_ERROR_ or ACLNN_ERR_: what happened, and what to do; in Chinese too.
@@ -18,7 +20,7 @@ CAUSES = {
     "PARAM_NULLPTR": ("a required argument is NULL", "必需的参数为 NULL"),
     "PARAM_INVALID": (
         "an argument is refused: dtype, shape, memory, a handle that is not alive",
-        "参数被拒绝：数据类型、形状、内存有误，或句柄已失效；按报错信息修改",
+        "参数校验失败：数据类型、形状、内存有误，或句柄已失效；按报错信息修改",
     ),
     "RUNTIME_ERROR": (
         "phase 2: the stream is not alive, or no device is set",
@@ -50,6 +52,10 @@ CAUSES = {
     "OP_NOT_FOUND": (
         "aclopCompileAndExecute: there is no such type of operator",
         "aclopCompileAndExecute：没有这种算子类型",
+    ),
+    "INVALID_MODEL_ID": (
+        "no model has this number; .om models cannot be loaded here",
+        "没有这个编号的模型；本库不能加载 .om 模型",
     ),
     "REPEAT_SUBSCRIBE": (
         "the stream has a thread for callbacks already",
@@ -255,7 +261,8 @@ def values() -> dict[str, int]:
 def returned() -> set[str]:
     """The codes that the library names, so returns."""
     files = (p for p in (ROOT / "core").rglob("*") if p.suffix in (".cpp", ".h"))
-    return {name for p in files for name in NAME.findall(p.read_text(encoding="utf-8"))}
+    written = {name for p in files for name in NAME.findall(p.read_text(encoding="utf-8"))}
+    return written | {group.status for group in GROUPS}
 
 
 def short(name: str) -> str:
