@@ -23,7 +23,7 @@ NUMPY, TRITON = blocks(PAGE, "python")
 GROUP_NORM, COMPARE = blocks(PAGE, "py")
 FIRST, THIRD = blocks(PAGE, "bash")
 PASSED, SHOWN = blocks(PAGE, "text")
-LEAKY, C, _ = blocks(C_PAGE, "c")
+_, LEAKY, C = blocks(C_PAGE, "c")
 (SECOND,) = blocks(C_PAGE, "bash")
 (SHOWN_IN_C,) = blocks(C_PAGE, "text")
 

@@ -49,7 +49,7 @@ def judge(folder):
 @pytest.mark.programs
 def test_ten_lines_for_a_kernel_in_c(tmp_path, monkeypatch):
     """The lines are ten; the verdicts before and after the change are what the page says."""
-    source, commands = blocks("c", C_PAGE)[-1], blocks("console", C_PAGE)[0].splitlines()
+    source, commands = blocks("c", C_PAGE)[0], blocks("console", C_PAGE)[0].splitlines()
     assert (
         len(commands) + len(source.splitlines()) + len(blocks("py", C_PAGE)[0].splitlines()) == 10
     )

@@ -40,8 +40,7 @@ IN_NUMPY = {
     "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong",
                       "^only in dtypes of 16 bits$"),
     "a lower bound": ("max(lambd, 0)", "max(lambd, 0.5)", "wrong",
-                      r"lambd were 0\.5, only with lambd below 0\.5 \(\d+ of \d+ such cases "
-                      r"failed\)$"),
+                      r"lambd were 0\.5, only with lambd below 0\.5 \(\d+ of \d+ such cases\)$"),
     "an integer": ("max(lambd, 0)", "max(np.trunc(lambd), 0)", "wrong",
                    r"as if lambd were 0, only with a finite lambd "),
     "keeps -0": ("np.abs(wide) <= max(lambd, 0), 0", "np.abs(wide) <= max(lambd, 0), "

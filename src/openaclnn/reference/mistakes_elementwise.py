@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, of_digits
 from .exponential import exponential
 
 Mistakes = Mapping[str, Callable[..., Array]]
@@ -89,6 +89,12 @@ ELU: Mistakes = {
         above=lambda x, a, s, r: s * (x + np.minimum(a * _expm1(x, r), 0)),
         below=lambda x, e, a, s, r: s * np.minimum(a * e, 0),
     ),
+    "the exponential were rounded to FLOAT16 first": partial(
+        _elu, of=lambda x, r: of_digits(_expm1(x, r), 11)
+    ),
+    "the exponential were rounded to BFLOAT16 first": partial(
+        _elu, of=lambda x, r: of_digits(_expm1(x, r), 8)
+    ),
     "the branches were swapped": partial(
         _elu,
         above=lambda x, a, s, r: s * a * _expm1(x, r),
@@ -138,6 +144,12 @@ ELU_BACKWARD: Mistakes = {
     ),
     "1 were subtracted from the exponential": partial(
         _elu_backward, from_self=lambda x, a, s, r: (a * s * r, _expm1(x, r))
+    ),
+    "the exponential were rounded to FLOAT16 first": partial(
+        _elu_backward, from_self=lambda x, a, s, r: (a * s * r, of_digits(_exp(x, r), 11))
+    ),
+    "the exponential were rounded to BFLOAT16 first": partial(
+        _elu_backward, from_self=lambda x, a, s, r: (a * s * r, of_digits(_exp(x, r), 8))
     ),
     "alpha * scale were alpha with is_result": partial(
         _elu_backward, from_result=lambda x, a, s, r: r * (x + a)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Outputs
+from .arrays import Array, Outputs, of_digits
 from .groups import EPS, by_channel, by_group, grouped, logistic
 
 Formula = Callable[..., Outputs]
@@ -44,12 +44,6 @@ def _taken(of_first: tuple[str, ...], mean: Array, rstd: Array) -> tuple[Array, 
     return first_mean if "mean" in of_first else mean, first_rstd if "rstd" in of_first else rstd
 
 
-def _of_digits(v: Array, digits: int) -> Array:
-    """Rounded to so many binary digits."""
-    fraction, exponent = np.frexp(v)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits))
-
-
 def _forward(
     x: Array,
     gamma: Array,
@@ -63,16 +57,20 @@ def _forward(
     digits: int | None = None,
     digits_of_h: int | None = None,
     of_first: tuple[str, ...] = (),
+    of_batch: bool = False,
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
     """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `digits`: of the
-    statistics, `digits_of_h`: of h. `of_first`: statistics of the first sample, taken for all."""
+    statistics, `digits_of_h`: of h. `of_first`: statistics of the first sample, taken for all.
+    `of_batch`: of all samples."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
-    mean, rstd = parts.mean(axis=2), rstd_of(parts.var(axis=2), a["eps"], parts.shape[2])
+    axes = (0, 2) if of_batch else 2
+    mean, var = (np.broadcast_to(f(axis=axes), parts.shape[:2]) for f in (parts.mean, parts.var))
+    rstd = rstd_of(var, a["eps"], parts.shape[2])
     if digits is not None:
-        mean, rstd = _of_digits(mean, digits), _of_digits(rstd, digits)
+        mean, rstd = of_digits(mean, digits), of_digits(rstd, digits)
     centre, root = _taken(of_first, mean, rstd)
     if mean_groups is not None:
         centre = np.zeros_like(mean)
@@ -80,7 +78,7 @@ def _forward(
             means = grouped(x, mean_groups).mean(axis=2)
             mean = centre = np.repeat(means, groups // mean_groups, axis=1)
     h = (x - by_group(centre, groups, x)) * by_group(root, groups, x)
-    h = h if digits_of_h is None else _of_digits(h, digits_of_h)
+    h = h if digits_of_h is None else of_digits(h, digits_of_h)
     shift = beta_of(beta, x, groups)
     v = h * gamma_of(gamma, x, groups) + (0 if beta_last else shift)
     y = swish(v, a["swish_scale"]) if a["activate_swish"] else v
@@ -130,12 +128,13 @@ def _backward(
     mean, rstd = _taken(of_first, mean, rstd)
     r = by_group(rstd_of(rstd), groups, x)
     h = (x - by_group(mean, groups, x)) * r
-    h = h if digits_of_h is None else _of_digits(h, digits_of_h)
+    h = h if digits_of_h is None else of_digits(h, digits_of_h)
     weight = gamma_of(gamma, x, groups)
     t = a["swish_scale"] * (h * weight + beta_of(beta, x, groups))
     slope = 1.0 if lacks == "slope" else logistic(t)
     if lacks not in ("slope", "slope of the logistic"):
-        slope = slope * (1 + t * logistic(-t))
+        inner = t / a["swish_scale"] if lacks == "swish_scale" else t
+        slope = slope * (1 + inner * logistic(-t))
     u = dy * slope
     g = u if lacks == "gamma" else u * weight
 
@@ -205,6 +204,7 @@ FORWARD: Mapping[str, Formula] = {
     "h were rounded to FLOAT16 first": partial(_forward, digits_of_h=11),
     "h were rounded to BFLOAT16 first": partial(_forward, digits_of_h=8),
     **_of_first(_forward),
+    "mean and rstd were over all samples": partial(_forward, of_batch=True),
     "beta were subtracted": partial(
         _forward, beta_of=lambda v, x, groups: -_of_channel(v, x, groups)
     ),
@@ -219,6 +219,7 @@ FORWARD: Mapping[str, Formula] = {
 BACKWARD: Mapping[str, Formula] = {
     "swish'(v) were 1": partial(_backward, lacks="slope"),
     "swish'(v) were the logistic function": partial(_backward, lacks="slope of the logistic"),
+    "swish'(v) lacked the factor swish_scale of v": partial(_backward, lacks="swish_scale"),
     "gamma were left out of dx": partial(_backward, lacks="gamma"),
     "average(g) were left out of dx": partial(_backward, lacks="average(g)"),
     "h * average(g * h) were left out of dx": partial(_backward, lacks="h * average(g * h)"),

@@ -89,6 +89,7 @@ def chosen(
     `benchmark`: whether there are results of another implementation."""
     if standard is None:
         standard = default if ulp is None else "ours"
+    standard = standard.lower()
     found = Standard(standard, ulp, level, rtol, atol)
     if benchmark and found.name not in NEEDS_BENCHMARK:
         raise ValueError(

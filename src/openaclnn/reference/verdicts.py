@@ -30,6 +30,7 @@ CLOSE = {  # rtol, atol, as torch.testing.assert_close has them
     "FLOAT": (1.3e-6, 1e-5),
     "DOUBLE": (1e-7, 1e-7),
 }
+BESIDE_INPUTS = " beyond what 2 ulp of the inputs make"  # of the standard float
 
 
 @dataclass(frozen=True)
@@ -112,17 +113,17 @@ def _in_float(output: Output) -> Verdict:
     distances = in_float.distances(output)
     if output.terms is not None:
         return _of_bound(output, distances, in_float.BOUNDS)
-    return _of_ulp(output, distances, in_float.limit(output))
+    return _of_ulp(output, distances, in_float.limit(output), BESIDE_INPUTS)
 
 
-def _of_ulp(output: Output, distance: Array, limit: float) -> Verdict:
+def _of_ulp(output: Output, distance: Array, limit: float, beside: str = "") -> Verdict:
     wrong = ~(distance <= limit)
     worst = float(distance.max())
     reason = (
         _counted(wrong, f"are off by more than {limit:.4g} ulp of {output.unit}")
         + f"; the worst is {output.off_by(distance)}"
         if wrong.any()
-        else f"at most {worst:.4g} ulp of {output.unit}, {limit:.4g} allowed"
+        else f"at most {worst:.4g} ulp of {output.unit}{beside}, {limit:.4g} allowed"
     )
     return Verdict(not wrong.any(), reason, wrong, {"ulp": worst}, {"ulp": limit})
 

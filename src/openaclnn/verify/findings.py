@@ -157,9 +157,9 @@ def _of_steps(own: Causes, alone: bool, same: Sequence[Result]) -> Iterator[Find
     found[:1] = [replace(one, results=(*one.results, *same)) for one in found[:1]]
     for finding, step in sorted(zip(found, own.steps, strict=True), key=lambda x: order(x[0])):
         rule = step.rule
-        bad = len(np.unique(e.of[rule.meet & e.wrong]))
+        having = len(np.unique(e.of[rule.explained]))
         such = len(np.unique(e.of[rule.meet]))
-        text = words(rule, e, step.conditions, bad, such, which(rule, e, done), alone)
+        text = words(rule, e, step.conditions, having, such, which(rule, e, done), alone)
         text += of_outputs(finding.results, e.only)
         yield replace(finding, cause=text, such=such if rule.cases else 0)
         done |= rule.explained

@@ -82,7 +82,10 @@ class Arguments:
         if self.named or not self._own:
             return []
         passed = ", ".join(names[n] for n in self.positions)
-        return [f"{', '.join(self._own)}: no argument of {op.python}; passed by position: {passed}"]
+        meant = near(self._own[0], (p.python_name for p in op.parameters))
+        hint = f" (did you mean {meant}?)" if meant and len(self._own) == 1 else ""
+        own = ", ".join(self._own)
+        return [f"{own}: no argument of {op.python}{hint}; passed by position: {passed}"]
 
     def untaken(self, op: Op) -> tuple[str, ...]:
         """The inputs and attributes, by Python name, that the function is not given."""

@@ -29,24 +29,24 @@ def words(
     rule: Rule,
     e: Evidence,
     known: Conditions,
-    failed: int,
+    having: int,
     such: int,
     elements: str = EVERY_WRONG,
     alone: bool = False,
 ) -> str:
-    """`such`: cases that meet the rule's conditions, of which so many have failed. `elements`:
+    """`such`: cases that meet the rule's conditions, `having`: those that it explains. `elements`:
     those that it explains, as `which` says. `alone`: no other element is wrong."""
     said = _of_elements(rule, e, elements, alone)
     parts = [said] if said else []
     subject = f"{e.only} is wrong " if e.only and not said else ""
-    counts = f" ({failed:,} of {such:,} such cases failed)" if failed < such else ""
+    counts = f" ({having:,} of {such:,} such cases)" if having < such else ""
     if rule.cases:
         texts = [c.text for c in rule.cases]
         first, *second = sorted(texts, key=lambda text: not text.startswith("with "))
         both = f"{first}, only {second[0]}" if second else f"only {first}"
         parts.append(f"{subject}{both}{counts}")
     elif not said:
-        parts.append(subject + (f"{NEARLY} ({failed:,} of {such:,})" if failed < such else EVERY))
+        parts.append(subject + (f"{NEARLY} ({having:,} of {such:,})" if having < such else EVERY))
     text = ", ".join(parts)
     return text + (known.lacking(text) or known.also(rule.cases)) + _unwritten(rule, e)
 
