@@ -139,6 +139,24 @@ def test_a_page_is_printed(name, capsys):
 
 
 @pytest.mark.parametrize(
+    ("variable", "locale", "shown"),
+    [
+        ("LANG", "zh_CN.UTF-8", "quickstart.zh-CN"),
+        ("LC_ALL", "C.UTF-8", "quickstart"),
+    ],
+)
+def test_a_page_is_printed_in_the_language_of_the_locale(
+    variable, locale, shown, capsys, monkeypatch
+):
+    for other in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(variable, locale)
+    assert main(["docs", "quickstart"]) == 0
+    page = ROOT / "docs" / "start" / f"{shown}.md"
+    assert page.read_text(encoding="utf-8").endswith(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("trac", "did you mean trace?"),

@@ -117,6 +117,18 @@ def test_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"# {capsys.readouterr().out.strip()}\n" in second
 
 
+@pytest.mark.programs
+@pytest.mark.parametrize("readme", READMES)
+def test_the_kernel_and_its_finding(readme: str, tmp_path: Path) -> None:
+    (kernel,) = blocks(readme, "py")
+    (tmp_path / "mine.py").write_text(kernel, encoding="utf-8")
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    words, finding = re.findall(r"`openaclnn (verify [^`]*)`[^`]*.*`(x is [^`]*)`", text)[0]
+    command = [sys.executable, "-m", "openaclnn", *words.split(), "--dtype", "fp16"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert f"every wrong element has this in common: {finding}\n" in done.stdout
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_c_lines_and_build_line(tmp_path: Path) -> None:
     (block,) = blocks("README.md", "c")

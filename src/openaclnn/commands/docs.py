@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from itertools import groupby
@@ -55,9 +56,17 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
         hint = did_you_mean(" or ".join(_meant(name, known)), "see:  openaclnn docs")
         print(f"openaclnn docs: there is no page {arguments.page}{hint}", file=sys.stderr)
         return 2
+    if _reads_chinese() and f"{name}.zh-CN" in known:
+        name = f"{name}.zh-CN"
     _, text = known[name].read_text(encoding="utf-8").split("\n", 1)
     print(text, end="")
     return 0
+
+
+def _reads_chinese() -> bool:
+    """By the locale of messages."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return locale.startswith("zh")
 
 
 def _meant(name: str, known: dict[str, Path]) -> list[str]:
@@ -77,7 +86,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         show_docs,
         "list the pages of documentation, or print one",
         "Lists the pages that are installed with openaclnn, and says where they are. With a name,\n"
-        "prints that page, in Markdown.\n\n"
+        "prints that page, in Markdown; in Chinese if the locale is and the page is translated.\n\n"
         "  openaclnn docs\n"
         "  openaclnn docs check_mode | less",
     )
