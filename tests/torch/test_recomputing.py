@@ -80,3 +80,8 @@ def test_no_checkpoint_in_transforms():
         function, graphs = compiled(loss, False)
         function(images())
     assert [len(calls(g)) for g in graphs] == [1]
+
+
+def test_fuse_pass_takes_a_graph():
+    with pytest.raises(TypeError, match=r"^fuse_pass must be given a torch\.fx\.Graph, but got a "):
+        ot.fuse_pass(torch.nn.ReLU())

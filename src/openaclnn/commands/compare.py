@@ -144,4 +144,16 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
         write_text(arguments.html, page(found))
     if found.is_empty:
         return WRONG_USE
+    if not (found or arguments.json or isinstance(op, Row)) and _passes_in_float(arguments, op):
+        print("If the kernel is to compute in FLOAT, judge it by --standard float: it passes")
     return 0 if found else 1
+
+
+def _passes_in_float(arguments: argparse.Namespace, op: Op) -> bool:
+    """What failed by openaclnn's own standard."""
+    if any(value is not None for value in standard_options(arguments).values()):
+        return False
+    try:
+        return bool(_own(argparse.Namespace(**{**vars(arguments), "standard": "float"}), op))
+    except ValueError:  # DOUBLE
+        return False

@@ -54,6 +54,7 @@ def _forward(
     beta_of: Taken = _of_channel,
     mean_groups: int | None = None,
     beta_last: bool = False,
+    affine_last: bool = False,
     digits: int | None = None,
     digits_of_h: int | None = None,
     of_first: tuple[str, ...] = (),
@@ -61,9 +62,9 @@ def _forward(
     swish: Callable[[Array, float], Array] = lambda v, scale: v * logistic(scale * v),
     **a: Any,
 ) -> Outputs:
-    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`: after Swish. `digits`: of the
-    statistics, `digits_of_h`: of h. `of_first`: statistics of the first sample, taken for all.
-    `of_batch`: of all samples."""
+    """`mean_groups`: of the mean alone; 0 for no mean. `beta_last`, `affine_last`: after Swish.
+    `digits`: of the statistics, `digits_of_h`: of h. `of_first`: statistics of the first sample,
+    taken for all. `of_batch`: of all samples."""
     groups = a["num_groups"]
     parts = grouped(x, groups)
     axes = (0, 2) if of_batch else 2
@@ -80,9 +81,11 @@ def _forward(
     h = (x - by_group(centre, groups, x)) * by_group(root, groups, x)
     h = h if digits_of_h is None else of_digits(h, digits_of_h)
     shift = beta_of(beta, x, groups)
-    v = h * gamma_of(gamma, x, groups) + (0 if beta_last else shift)
+    weight = gamma_of(gamma, x, groups)
+    v = h * (1 if affine_last else weight) + (0 if beta_last or affine_last else shift)
     y = swish(v, a["swish_scale"]) if a["activate_swish"] else v
-    return (y + shift if beta_last else y), mean, rstd
+    y = y * weight if affine_last else y
+    return (y + shift if beta_last or affine_last else y), mean, rstd
 
 
 def _with_other_groups(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
@@ -130,10 +133,11 @@ def _backward(
     h = (x - by_group(mean, groups, x)) * r
     h = h if digits_of_h is None else of_digits(h, digits_of_h)
     weight = gamma_of(gamma, x, groups)
-    t = a["swish_scale"] * (h * weight + beta_of(beta, x, groups))
+    v = h * weight + beta_of(beta, x, groups)
+    t = a["swish_scale"] * v
     slope = 1.0 if lacks == "slope" else logistic(t)
     if lacks not in ("slope", "slope of the logistic"):
-        inner = t / a["swish_scale"] if lacks == "swish_scale" else t
+        inner = v if lacks == "swish_scale" else t
         slope = slope * (1 + inner * logistic(-t))
     u = dy * slope
     g = u if lacks == "gamma" else u * weight
@@ -147,10 +151,13 @@ def _backward(
     inside = u if lacks == "gamma in averages" else g
     first = 0 if lacks == "average(g)" else average(inside)
     second = 0 if lacks == "h * average(g * h)" else average(inside * h)
-    dx = (g + signs[0] * first + signs[1] * h * second) * (1 if lacks == "rstd" else r)
+    centred = x - by_group(mean, groups, x)
+    slant = centred if lacks == "rstd in h" else h
+    dx = (g + signs[0] * first + signs[1] * slant * second) * (1 if lacks == "rstd" else r)
     others = (0, *range(2, x.ndim))
-    dgamma = u * {"h": x, "all of h": np.ones_like(x)}.get(lacks, h)
-    return dx, of_samples(dgamma[samples], axis=others), of_samples(u[samples], axis=others)
+    factors = {"h": x, "all of h": np.ones_like(x), "rstd in dgamma": centred}
+    dgamma, dbeta = u * factors.get(lacks, h), g if lacks == "no gamma in dbeta" else u
+    return dx, of_samples(dgamma[samples], axis=others), of_samples(dbeta[samples], axis=others)
 
 
 def _of_first(formula: Formula) -> dict[str, Formula]:
@@ -198,6 +205,7 @@ FORWARD: Mapping[str, Formula] = {
     "the mean were not subtracted": partial(_forward, mean_groups=0),
     "the mean were that of the sample": partial(_forward, mean_groups=1),
     "beta were added after Swish": partial(_forward, beta_last=True),
+    "gamma and beta were applied after Swish": partial(_forward, affine_last=True),
     "mean and rstd were rounded to FLOAT first": partial(_forward, digits=24),
     "mean and rstd were rounded to FLOAT16 first": partial(_forward, digits=11),
     "mean and rstd were rounded to BFLOAT16 first": partial(_forward, digits=8),
@@ -212,6 +220,12 @@ FORWARD: Mapping[str, Formula] = {
     "channel c were in group c % num_groups": _interleaved,
     "Swish were the logistic function alone": partial(
         _forward, swish=lambda v, scale: logistic(scale * v)
+    ),
+    "swish_scale were a factor outside of the logistic function": partial(
+        _forward, swish=lambda v, scale: scale * v * logistic(v)
+    ),
+    "Swish were v * clip(v / 6 + 0.5, 0, 1)": partial(
+        _forward, swish=lambda v, scale: v * np.clip(v / 6 + 0.5, 0, 1)
     ),
     **_misplaced(_forward),
 }
@@ -240,6 +254,12 @@ BACKWARD: Mapping[str, Formula] = {
     "averages were divided by the positions alone": partial(_backward, averages="positions"),
     "dgamma were sum(u * x)": partial(_backward, lacks="h"),
     "dgamma were sum(u)": partial(_backward, lacks="all of h"),
+    "dgamma were sum(u * (x - mean))": partial(_backward, lacks="rstd in dgamma"),
+    "dbeta were sum(u * gamma)": partial(_backward, lacks="no gamma in dbeta"),
+    "(x - mean) * average(g * h) were subtracted": partial(_backward, lacks="rstd in h"),
+    "sums were divided by the number of samples": partial(
+        _backward, of_samples=lambda terms, axis: terms.sum(axis=axis) / len(terms)
+    ),
     "sums were averages": partial(_backward, of_samples=np.mean),
     "sums were over the first sample": partial(_backward, samples=slice(1)),
     "sums were over the last sample": partial(_backward, samples=slice(-1, None)),

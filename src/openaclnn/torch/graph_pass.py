@@ -33,6 +33,11 @@ class FusePass(CustomGraphPass):
     """
 
     def __call__(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(
+                f"fuse_pass must be given a torch.fx.Graph, but got a {type(graph).__name__}; "
+                'torch.compile(model, options={"pre_grad_custom_pass": ot.fuse_pass}) applies it'
+            )
         pairs = [(node, norm) for node in graph.nodes if (norm := _norm_before(node)) is not None]
         for node, norm in pairs:
             with graph.inserting_before(norm):

@@ -27,7 +27,7 @@ VALUES = {
     "mixed": ": a quarter of them special",
     "every": ": all bit patterns of the dtype",
     "bits": ": any bit patterns",
-    "far": ": means far from 0, where E[x²] - E[x]² cancels",
+    "far": ": means far from 0, where sums of 16 bits overflow and E[x²] - E[x]² cancels",
     "hard": ": where an approximation is at its worst",
 }
 # What a mistake is made with.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..reference.arrays import Array
+from ..reference.precision import HYPOTHESES
 from .evidence import Evidence, evidence, least_results
 from .rules import Rule
 from .runner import Result
@@ -34,6 +35,18 @@ class Causes:
         return max((rule.score for rule in telling), default=0.0)
 
     @property
+    def names_formula(self) -> bool:
+        """More than where something is wrong."""
+        clear = (s.rule for s in self.steps if s.rule.score >= CLEAR)
+        return any(rule.symptom.startswith(HYPOTHESES) for rule in clear)
+
+    @property
+    def is_place(self) -> bool:
+        """Only cases: of another output more may be known."""
+        best = max((s.rule for s in self.steps), key=lambda rule: rule.score)
+        return not (best.symptom or best.elements)
+
+    @property
     def left(self) -> Array:
         """Wrong elements that no rule explains."""
         left = self.evidence.wrong.copy()
@@ -54,9 +67,9 @@ def causes(failed: Sequence[Result], others: Sequence[Result]) -> list[Causes]:
         found = steps(e, np.zeros(e.of.size, bool), blocks)
         said = [s for s in found if s.rule.says_something or not s.done.any()]
         tried.append(Causes(e, said))
-        if tried[-1].score >= CLEAR:
+        if tried[-1].score >= CLEAR and not tried[-1].is_place:
             break
-    best = max(tried, key=lambda one: one.score)
+    best = max(tried, key=lambda one: (one.names_formula, one.score))
     chosen: list[Causes] = []
     same: dict[int, Result] = {}
     for only in names if best.evidence.only and best.score > 0 else ():
