@@ -251,6 +251,7 @@ void called(const char* call) {
   used();
   static std::atomic<bool> reported = false;
   if (!State::get().finalised) return;
+  if (call == nullptr) call = "a call";
   Report report("use_after_finalize");
   report.is_consequence = reported.exchange(true);
   report.what.add(call).add(" is called after aclFinalize: on a device it fails.");

@@ -158,3 +158,18 @@ def test_page(tmp_path, monkeypatch, capsys):
     assert main([*command, "missing/page.html"]) == 2
     assert main([*command, "-"]) == 1
     assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_a_standard_by_which_a_failed_result_passes_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(-4, -0.01, 1000, dtype=np.float32)
+    in_float = np.float32(1.67) * (np.float32(1.05) * np.expm1(x))
+    np.save("x.npy", x)
+    advice = "If the kernel is to compute in FLOAT, judge it by --standard float: it passes\n"
+    words = ["x.npy", "--op", "elu", "--alpha", "1.67", "--scale", "1.05"]
+    for y, advised in ((in_float, True), (2 * in_float, False)):
+        np.save("y.npy", y)
+        assert main(["compare", "y.npy", *words]) == 1
+        assert capsys.readouterr().out.endswith(advice) == advised
+    np.save("y.npy", in_float)
+    assert main(["compare", "y.npy", *words, "--standard", "Float"]) == 0

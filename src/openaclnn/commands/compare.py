@@ -139,13 +139,16 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
         print(f"openaclnn compare: {str(error).removeprefix('compare: ')}", file=sys.stderr)
         return WRONG_USE
     shown = json.dumps(found.as_data(), indent=2) if arguments.json else found
-    print(shown, file=sys.stderr if arguments.html == "-" else sys.stdout)
+    to = sys.stderr if arguments.html == "-" else sys.stdout
+    print(shown, file=to)
     if arguments.html:
         write_text(arguments.html, page(found))
     if found.is_empty:
         return WRONG_USE
     if not (found or arguments.json or isinstance(op, Row)) and _passes_in_float(arguments, op):
-        print("If the kernel is to compute in FLOAT, judge it by --standard float: it passes")
+        print(
+            "If the kernel is to compute in FLOAT, judge it by --standard float: it passes", file=to
+        )
     return 0 if found else 1
 
 
