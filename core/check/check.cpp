@@ -59,7 +59,7 @@ constexpr Observer kObserver = {
     .refused = refused,
     .failed = failed,
     .used = used,
-    .initialised = [] { State::get().finalised = false; },
+    .initialised = [] { State::get().was_initialised = true, State::get().finalised = false; },
     .finalised = finalised,
     .inspect_transfer = inspect_transfer,
     .touches = touches,
@@ -137,7 +137,11 @@ bool missed_leaks() {
 [[gnu::destructor]] void end() {
   if (observer == nullptr) return;
   if (missed_leaks()) {
-    std::fputs("openaclnn check: leaks were not looked for: no aclFinalize succeeded\n", stderr);
+    std::fputs(State::get().was_initialised
+                   ? "openaclnn check: leaks were not looked for: no aclFinalize succeeded\n"
+                   : "openaclnn check: aclInit was never called, which a device needs; leaks were "
+                     "not looked for\n",
+               stderr);
   }
   if (mistakes_reported() == 0) return;
   print_total();

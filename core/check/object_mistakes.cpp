@@ -156,7 +156,7 @@ void add_identity(Sentence& sentence, const Object& object, const void* handle) 
     sentence.add(", ").add(dtype_name(tensor->dtype)).add(" ");
     sentence.add(to_text(tensor->shape).c_str()).add(" at ").pointer(tensor->data).add(",");
   } else if (is_memory(object.kind)) {
-    sentence.add(" at ").pointer(handle).add(",");
+    sentence.add(" at ").pointer(handle).add(object.kind == ObjectKind::host_memory ? "" : ",");
   } else {
     sentence.add(" ").pointer(handle);
   }

@@ -77,6 +77,7 @@ struct State {
   std::unordered_set<const void*> not_launched;  // executors whose last phase 2 was refused
   std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
+  std::atomic<bool> was_initialised = false;  // aclInit has succeeded once
   std::atomic<bool> finalised = false;  // aclFinalize has reported leaks, and no aclInit followed
 };
 

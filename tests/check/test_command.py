@@ -263,3 +263,23 @@ def test_a_stripped_library_has_no_names(option, name, tmp_path):
     assert here[1].startswith(name)
     assert "exported" not in here[1]
     assert "    to do: correct what the message names; the call did nothing.\n" in done.stderr
+
+
+WITHOUT_INIT = """
+#include <acl/acl.h>
+int main() { void* x; aclrtSetDevice(0); aclrtMalloc(&x, 4, ACL_MEM_MALLOC_HUGE_FIRST);
+             aclrtFree(x); aclrtResetDevice(0); }
+"""
+
+
+def test_a_missing_aclinit_is_noticed(tmp_path):
+    source, path = tmp_path / "program.cpp", tmp_path / "program"
+    source.write_text(WITHOUT_INIT)
+    done = openaclnn_command("cc", str(source), "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    done = openaclnn_command("check", str(path))
+    assert (done.returncode, done.stderr) == (
+        0,
+        "openaclnn check: aclInit was never called, which a device needs; leaks were not looked "
+        "for\nopenaclnn check: no mistakes\n",
+    )

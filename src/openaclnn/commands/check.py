@@ -168,7 +168,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  N mistakes, K of them leaks   the same\n"
         f"  nothing was checked: ...   the program's own; {NOTHING_CHECKED} instead of 0, unless\n"
         "                             --exit-code is 0\n"
-        "  ended with status N ...    N; without a mistake\n"
+        "  ended with status N ...    N; no mistake until then\n"
         "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n"
         "If the host touches device memory, the program ends at once, after that report: with\n"
         f"{MISTAKES_MADE}, or --exit-code, or {128 + signal.SIGSEGV} if that is 0.\n\n"

@@ -121,8 +121,10 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
 def remedy(program: str) -> str:
     """How to run a file that is not a program on the path."""
     path = Path(program)
-    if program == "torchrun":  # a script, not in every environment with torch
-        return "; use python -m torch.distributed.run"
+    # Scripts, which are not in every environment with their module.
+    modules = {"torchrun": "torch.distributed.run", "pytest": "pytest"}
+    if program in modules:
+        return f"; use python -m {modules[program]}"
     if not path.is_file():
         return ""
     if path.suffix in C_SUFFIXES + CXX_SUFFIXES:

@@ -14,7 +14,7 @@ NOT_CALLED = (
 )
 OTHER = "may compute something else"
 ON_INSTANCE = "overrides forward on the instance"
-WIDE = "float64 parameters, whose gradients no product has"
+WIDE = "float64 parameters, whose gradients no Ascend product has"
 IN_PLACE = "replace changes the model itself and returns a report: go on with the model"
 MODEL = "(the model)"  # its own name is empty
 # Texts of reasons, and what to do.
