@@ -146,9 +146,9 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
     if found.is_empty:
         return WRONG_USE
     if not (found or arguments.json or isinstance(op, Row)) and _passes_in_float(arguments, op):
-        print(
-            "If the kernel is to compute in FLOAT, judge it by --standard float: it passes", file=to
-        )
+        from ..reference.in_float import ADVICE
+
+        print(f"{ADVICE}: it passes", file=to)
     return 0 if found else 1
 
 

@@ -24,6 +24,7 @@ ULPS, OF_16_BITS, BOUNDS = 4.0, 0.6, 32.0  # FLOAT; rounded to 16 bits; bounds o
 CHANGE, OF_SUMS = 2.0**-22, 2.0**-20  # of inputs; before they are added
 OF_ALL = 2.0**-18  # of all terms alike, as where 40,000 are added one after the other
 SIGNS = 4  # choices of the signs of these
+ADVICE = "If the kernel is to compute in FLOAT, judge it by --standard float"
 LEAST, NORMAL, LARGEST = 2.0**-110, 2.0**-126, 2.0**127
 
 

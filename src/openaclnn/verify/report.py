@@ -13,14 +13,13 @@ from itertools import groupby
 import numpy as np
 
 from ..reference.comparison import described, pair
-from ..reference.in_float import ULPS, distances, limit
+from ..reference.in_float import ADVICE, ULPS, distances, limit
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
 from .case_conditions import short
 from .cases import Case
-from .causes import HALF
 from .explanations import known, text
 from .finding import Finding, Rank
 from .findings import findings
@@ -230,9 +229,9 @@ def _other_standards(report: Report) -> list[str]:
     every = [f for provider, op in report.failing for f in report.findings(provider, op)]
     small = [r for f in every if f.rank == Rank.SMALL for r in f.results]
     own = [r for r in small if r.case.output_dtypes[0] == "FLOAT" and r.samples][:LOOKED_AT]
-    if sum(map(_passes_in_float, own)) <= HALF * len(own):
+    if 2 * sum(map(_passes_in_float, own)) <= len(own):  # half of them
         return []
-    return ["", "If the kernel is to compute in FLOAT, judge it by --standard float"]
+    return ["", ADVICE]
 
 
 def _passes_in_float(r: Result) -> bool:
