@@ -32,11 +32,8 @@ bool is_expected(std::string_view call, int32_t code) {
 // Returns the function that the program called. Operators share an inner function, and their
 // failures name the operator.
 std::string_view name_of_call(const Stack& here, std::string_view failed_call) {
-  const auto is_public = [](std::string_view name) {
-    return name.starts_with("acl") || name.starts_with("Hccl");
-  };
-  if (here.entry != nullptr && is_public(here.entry)) return here.entry;
-  return is_public(failed_call) ? failed_call : "a call";
+  if (here.entry != nullptr) return here.entry;
+  return is_public_name(failed_call) ? failed_call : "a call";
 }
 
 }  // namespace

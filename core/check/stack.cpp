@@ -41,6 +41,18 @@ bool is_libc(const Dl_info& info) {
   return std::strncmp(name, "libc.so", 7) == 0 || std::strncmp(name, "libpthread", 10) == 0;
 }
 
+// Returns the exported function that a return address lies in, or nullptr.
+const char* public_function(void* frame) {
+  constexpr std::string_view kAlias = "openaclnn_";
+  Dl_info info;
+  if (dladdr(static_cast<char*>(frame) - 1, &info) == 0 || info.dli_sname == nullptr) {
+    return nullptr;
+  }
+  std::string_view name = info.dli_sname;
+  if (name.starts_with(kAlias)) name.remove_prefix(kAlias.size());
+  return is_public_name(name) ? name.data() : nullptr;
+}
+
 // Returns the stack from the first frame outside this library on.
 Stack outside(void* const* frames, int count) {
   int first = 0;
@@ -48,12 +60,8 @@ Stack outside(void* const* frames, int count) {
     if (dladdr(frames[first], &own) == 0 || !is_own(own)) break;
   }
   Stack stack;
-  Dl_info info;
-  if (first > 0 && dladdr(static_cast<char*>(frames[first - 1]) - 1, &info) != 0) {
-    constexpr char kAlias[] = "openaclnn_";
-    const bool alias =
-        info.dli_sname != nullptr && std::strncmp(info.dli_sname, kAlias, sizeof kAlias - 1) == 0;
-    stack.entry = alias ? info.dli_sname + sizeof kAlias - 1 : info.dli_sname;
+  for (int i = first; i-- > 0 && stack.entry == nullptr;) {  // wrappers of the tracer have no name
+    stack.entry = public_function(frames[i]);
   }
   for (int i = first; i < count && stack.count < Stack::kFrames; ++i) {
     stack.frame[stack.count++] = frames[i];

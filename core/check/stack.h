@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace openaclnn::check {
 
@@ -12,7 +13,7 @@ struct Stack {
   int count = 0;
   void* frame[kFrames];  // return addresses, innermost first, without those of this library
 
-  const char* entry = nullptr;  // the function of this library that was called, where it is known
+  const char* entry = nullptr;  // the public function that was called, where it is known
 
   uint64_t hash() const {  // a hash
     uint64_t hash = 14695981039346656037u;
@@ -29,6 +30,10 @@ void prepare_stacks();  // once, outside signal handlers: the unwinder is loaded
 Stack stack_here();
 // Captures the stack from the interrupted instruction on, for signal handlers.
 Stack stack_of_fault(void* context);
+
+inline bool is_public_name(std::string_view name) {
+  return name.starts_with("acl") || name.starts_with("Hccl");
+}
 
 // Whether the innermost frame is in a library whose file name begins so.
 bool is_called_from(const Stack& stack, const char* library);

@@ -229,7 +229,7 @@ class Library:
                 print(
                     f"openaclnn: {damaged}compiling {self.what} for {self.package.name} "
                     f"{self.package.version} with {command[0]}, once, about "
-                    f"{self.package.seconds} seconds ...",
+                    f"{self.package.seconds} seconds on two free cores ...",
                     file=sys.stderr,
                 )
                 begin = time.monotonic()

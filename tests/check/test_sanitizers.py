@@ -25,6 +25,11 @@ int main() {
 }
 """
 
+REFUSED = """
+#include "aclnnop/aclnn_leaky_relu.h"
+int main() { return aclnnLeakyReluGetWorkspaceSize(NULL, NULL, NULL, NULL, NULL) == 0; }
+"""
+
 
 def built(folder, source, *options):
     path = folder / "program"
@@ -50,6 +55,12 @@ def test_frames_are_those_of_the_program(sanitizer, tmp_path):
 def test_trace_of_a_program_with_asan(tmp_path):
     done = openaclnn_command("trace", built(tmp_path, LEAK, "-fsanitize=address"))
     assert "aclFinalize() = 0" in done.stderr
+
+
+def test_trace_in_check_mode_names_the_phase_that_was_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENACLNN_CHECK", "1")
+    done = openaclnn_command("trace", built(tmp_path, REFUSED))
+    assert "refused: aclnnLeakyReluGetWorkspaceSize returned 161001" in done.stderr, done.stderr
 
 
 def test_a_missing_symbol_is_not_peace(tmp_path):

@@ -17,7 +17,10 @@ MARK = ".zh-CN.md"
 PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
-HOW_TO = ("check_mode", "npu_device", "pytorch", "verify")
+HOW_TO = (
+    "aten_programs", "building_programs", "check_mode", "npu_device", "pytorch", "trace", "two_phase",
+    "verify",
+)  # fmt: skip
 REFERENCE = ("configuration", "status_codes", "verify_findings")
 TUTORIALS = (
     "train_a_unet", "npu_ci", "porting", "own_kernel", "own_c_kernel", "several_processes",

@@ -72,12 +72,13 @@ def test_pages_say_how_many_functions_aten_computes():
         if refresh.with_counts(text) != text:
             wrong.append(page.name)
     assert wrong == [], "rewrite them with: python tools/docs/refresh.py"
-    saying = {"README.md": 1, "README.zh-CN.md": 1, "CHANGELOG.md": 1, "npu_device.md": 1}
+    saying = {"README.md": 1, "README.zh-CN.md": 1, "CHANGELOG.md": 1, "npu_support.md": 1}
     saying |= {"index.md": 1, "decisions.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
-    saying |= {"product_rules.md": 1, "npu_device.zh-CN.md": 1, "doors.zh-CN.md": 1}
+    saying |= {"product_rules.md": 1, "npu_support.zh-CN.md": 1, "doors.zh-CN.md": 1}
+    saying |= {f"{name}.zh-CN.md": 1 for name in ("aten_programs", "building_programs", "index")}
     assert {page: count for page, count in found.items() if count} == saying
-    for name in ("npu_device.md", "npu_device.zh-CN.md"):
-        page = (ROOT / "docs" / "howto" / name).read_text(encoding="utf-8")
+    for name in ("npu_support.md", "npu_support.zh-CN.md"):
+        page = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
         assert len(refresh.TYPES.findall(page)) == 1
 
 
@@ -115,20 +116,44 @@ def test_the_readme_of_the_tests_names_every_folder():
 # ---- openaclnn docs ----
 
 INSTALLED = openaclnn.home() / "share" / "docs"
-NAMES = sorted(path.stem for path in (ROOT / "docs").rglob("*.md"))
+NAMES = sorted(path.name.removesuffix(".md") for path in (ROOT / "docs").rglob("*.md"))
+CHINESE = ".zh-CN"
 
 
-def test_the_pages_are_installed_and_listed(capsys):
-    assert sorted(path.stem for path in INSTALLED.rglob("*.md")) == NAMES
+def listed(capsys) -> tuple[list[str], dict[str, str]]:
+    """The titles of the groups, and of the pages by name."""
     assert main(["docs"]) == 0
-    *lines, empty, where = capsys.readouterr().out.splitlines()
-    assert (empty, where) == ("", f"The pages are in {INSTALLED}.")
-    assert lines[0].split() == ["index", "openaclnn", "documentation"]
-    named = [line.split()[0] for line in lines if line.startswith("  ")]
-    assert sorted([*named, "index"]) == NAMES
-    titles = [line for line in lines[1:] if line and not line.startswith("  ")]
-    folders = [path.name for path in INSTALLED.iterdir() if path.is_dir()]
-    assert sorted(titles) == sorted(folders)
+    lines = capsys.readouterr().out.splitlines()
+    assert f"The pages are in {INSTALLED}." in lines
+    pages = dict(line.split(maxsplit=1) for line in lines if line.startswith("  "))
+    groups = [line for line in lines[1:] if line and not line.startswith("  ") and " " not in line]
+    return groups, {"index": lines[0].split(maxsplit=1)[1], **pages}
+
+
+def test_the_pages_are_installed_and_listed(capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C")
+    installed = sorted(path.name.removesuffix(".md") for path in INSTALLED.rglob("*.md"))
+    assert installed == NAMES
+    groups, pages = listed(capsys)
+    assert sorted(groups) == sorted(path.name for path in INSTALLED.iterdir() if path.is_dir())
+    assert sorted(pages) == [name for name in NAMES if not name.endswith(CHINESE)]
+    assert pages["index"] == "openaclnn documentation"
+
+
+def test_the_list_of_a_chinese_locale_has_chinese_titles(capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    _, pages = listed(capsys)
+    assert sorted(pages) == sorted({name.removesuffix(CHINESE) for name in NAMES})
+    assert pages["index"] == "中文文档"
+    assert pages["jax"] == "openaclnn in JAX"
+
+
+@pytest.mark.parametrize(("word", "name"), [("状态码", "status_codes.zh-CN"), ("trac", "trace")])
+def test_a_word_that_one_page_has_opens_it(word, name, capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C")
+    assert main(["docs", word]) == 0
+    (page,) = (ROOT / "docs").rglob(f"{name}.md")
+    assert page.read_text(encoding="utf-8").endswith(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("name", ["trace", "trace.md"])
@@ -159,9 +184,8 @@ def test_a_page_is_printed_in_the_language_of_the_locale(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("trac", "did you mean trace?"),
+        ("trcae", "did you mean trace?"),
         ("Judge", "did you mean own_c_kernel or own_kernel?"),
-        ("状态码", "did you mean status_codes.zh-CN?"),
         ("xyz", "see:  openaclnn docs"),
     ],
 )

@@ -147,11 +147,14 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, "-1 0 3", "")
 
 
-def test_the_index_links_every_page() -> None:
+@pytest.mark.parametrize("mark", ["", ".zh-CN"])
+def test_the_index_links_every_page_in_its_language(mark: str) -> None:
     folder = ROOT / "docs"
-    index = (folder / "index.md").read_text(encoding="utf-8")
-    for page in (str(path.relative_to(folder)) for path in folder.rglob("*.md")):
-        assert page == "index.md" or f"]({page})" in index, f"link {page}"
+    index = (folder / f"index{mark}.md").read_text(encoding="utf-8")
+    for path in folder.rglob("*/*.md"):
+        if path.name.endswith(".zh-CN.md") == bool(mark):
+            page = path.relative_to(folder)
+            assert f"]({page})" in index, f"link {page}"
 
 
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]

@@ -81,6 +81,15 @@ def test_an_empty_report(tmp_path):
     assert "no function of aclnn" in page(found)
 
 
+def test_the_verdict_says_that_the_program_failed(found):
+    failed = {**found, "products": {"A2": []}, "status": 1}
+    assert headline(failed) == (
+        "none",
+        "A2 accepts every call, no fallback to the CPU seen; the program ended with status 1: fix "
+        "that first",
+    )
+
+
 def test_dtypes_in_words():
     tensors = [("self", "BF16", 2), ("index", "INT64", 1), ("out", "BF16", 2)]
     assert dtypes_text(tensors) == "BFLOAT16, index INT64"
@@ -92,6 +101,7 @@ def test_what_the_product_refuses_comes_first():
         return {"function": name, "dtypes": "FLOAT", "sentence": "why", "calls": 1, **more}
 
     found = {
+        "status": 0,
         "functions": [refused("aclnnA", phase_1=1.0, phase_2=1.0)],
         "products": {"A2": [refused("aclnnA")]},
         "refused": [refused("aclnnB", refused=1)],

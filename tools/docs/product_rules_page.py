@@ -43,8 +43,8 @@ REFUSED = """
 ## What A2 refuses of PyTorch's operators
 
 Of the first sample of each operator in PyTorch's own table (OpInfo), with the eight dtypes of \
-[what was measured](npu_coverage.md#operators), A2 refuses these calls, which `any` computes. \
-`float` stands for {float}, `int` for {int}, `complex` for {complex}.
+[what was measured](npu_coverage.md#pytorchs-operators), A2 refuses these calls, which \
+`any` computes. `float` stands for {float}, `int` for {int}, `complex` for {complex}.
 
 | function | parameter | A2 accepts | refused | operators of PyTorch |
 | --- | --- | --- | --- | --- |

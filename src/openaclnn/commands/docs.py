@@ -14,6 +14,7 @@ from ..report.text_table import Paint
 from ..rows.suggestions import did_you_mean, near
 from ..settings import home
 
+CHINESE = ".zh-CN"  # after the name of the page in English
 # In the order of the site's navigation.
 FOLDERS = ("start", "tutorials", "howto", "reference", "design", "contribute")
 
@@ -27,10 +28,10 @@ def pages() -> dict[str, Path]:
     """The pages by name, folder after folder; the index first."""
     root = folder()
     places = [
-        root / "index.md",
+        *sorted(root.glob("*.md")),
         *(p for name in FOLDERS for p in sorted((root / name).glob("*.md"))),
     ]
-    return {path.stem: path for path in places}
+    return {path.name.removesuffix(".md"): path for path in places}
 
 
 def title(page: Path) -> str:
@@ -39,25 +40,43 @@ def title(page: Path) -> str:
     return next(line.removeprefix("# ") for line in lines if line.startswith("# "))
 
 
+def in_language(known: dict[str, Path]) -> dict[str, Path]:
+    """One page for each subject: the Chinese one if the locale is Chinese and there is one."""
+    chinese = {name.removesuffix(CHINESE): name for name in known if name.endswith(CHINESE)}
+    if not _reads_chinese():
+        return {name: path for name, path in known.items() if not name.endswith(CHINESE)}
+    subjects = dict.fromkeys(name.removesuffix(CHINESE) for name in known)
+    return {name: known[chinese.get(name, name)] for name in subjects}
+
+
+def show_list(known: dict[str, Path], paint: Paint) -> None:
+    shown = in_language(known)
+    wide = max(map(len, shown))
+    print(f"{paint('index'.ljust(wide + 2), 'bold')}  {title(shown.pop('index'))}")
+    for name, group in groupby(shown.items(), key=lambda item: item[1].parent.name):
+        print(f"\n{name}")
+        for page, path in group:
+            print(f"  {paint(f'{page:{wide}}', 'bold')}  {title(path)}")
+    print(f"\nThe pages are in {folder()}.")
+    if not _reads_chinese():
+        print("中文页面 (in Chinese):  openaclnn docs index.zh-CN")
+
+
 def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
     known = pages()
     if arguments.page is None:
-        wide = max(map(len, known))
-        print(f"{paint('index'.ljust(wide + 2), 'bold')}  {title(known['index'])}")
-        rest = (item for item in known.items() if item[0] != "index")
-        for name, group in groupby(rest, key=lambda item: item[1].parent.name):
-            print(f"\n{name}")
-            for page, path in group:
-                print(f"  {paint(f'{page:{wide}}', 'bold')}  {title(path)}")
-        print(f"\nThe pages are in {folder()}.")
+        show_list(known, paint)
         return 0
     name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
-        hint = did_you_mean(" or ".join(_meant(name, known)), "see:  openaclnn docs")
-        print(f"openaclnn docs: there is no page {arguments.page}{hint}", file=sys.stderr)
-        return 2
-    if _reads_chinese() and f"{name}.zh-CN" in known:
-        name = f"{name}.zh-CN"
+        meant = _meant(name, known)
+        if len(meant) != 1:
+            hint = did_you_mean(" or ".join(meant) or near(name, known), "see:  openaclnn docs")
+            print(f"openaclnn docs: there is no page {arguments.page}{hint}", file=sys.stderr)
+            return 2
+        name = meant[0]
+    if _reads_chinese() and f"{name}{CHINESE}" in known:
+        name = f"{name}{CHINESE}"
     _, text = known[name].read_text(encoding="utf-8").split("\n", 1)
     print(text, end="")
     return 0
@@ -70,13 +89,14 @@ def _reads_chinese() -> bool:
 
 
 def _meant(name: str, known: dict[str, Path]) -> list[str]:
-    """Pages whose name or title has this in it, or that are spelt nearly so."""
+    """Pages with this in their names, otherwise in their titles; a subject once."""
     word = name.casefold()
     if not word:
         return []
     within = [page for page in known if word in page]
     titled = [page for page, path in known.items() if word in title(path).casefold()]
-    return within or titled or [page for page in [near(name, known)] if page]
+    found = within or titled
+    return [p for p in found if not p.endswith(CHINESE) or p.removesuffix(CHINESE) not in found]
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -86,7 +106,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         show_docs,
         "list the pages of documentation, or print one",
         "Lists the pages that are installed with openaclnn, and says where they are. With a name,\n"
-        "prints that page, in Markdown; in Chinese if the locale is and the page is translated.\n\n"
+        "or a word that one name or title has, prints that page, in Markdown; in Chinese if the\n"
+        "locale is and the page is translated.\n\n"
         "  openaclnn docs\n"
         "  openaclnn docs check_mode | less",
     )

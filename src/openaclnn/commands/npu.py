@@ -187,6 +187,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         return start(words)
     named = given.get("--product")
     judged = chosen_products(named)
+    if judged is None and str(named).lower() == "any" and "--report" not in given:
+        return refuse("--product takes a product; for any, set OPENACLNN_PRODUCT=any")
     if judged is None:
         keys = ", ".join(p.key for p in products())
         hints = "".join(_core.chip_hint(word) for word in str(named).split(","))

@@ -179,9 +179,12 @@ def verdict_text(product: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline(found: Mapping[str, Any]) -> tuple[str, str]:
-    """good, bad or none; and the sentence of the whole report, on each product."""
+    """good, bad or none; and the sentence of the whole report, on each product. A program that
+    failed may have called what openaclnn lacks, which nothing counts."""
+    status = found["status"]
+    failed = f"; the program ended with status {status}: fix that first" if status else ""
     if not found["functions"] and not found["fallbacks"]:
-        return "none", "the program called no function of aclnn"
+        return "none", f"the program called no function of aclnn{failed}"
     refusals = any(found["products"].values())
     fallbacks = len({row["function"] for row in found["fallbacks"]})
     parts = [
@@ -190,8 +193,8 @@ def headline(found: Mapping[str, Any]) -> tuple[str, str]:
         if fallbacks
         else "no fallback to the CPU seen",
     ]
-    verdict = "bad" if refusals else "none" if fallbacks else "good"
-    return verdict, ", ".join(parts)
+    verdict = "bad" if refusals else "none" if fallbacks or status else "good"
+    return verdict, ", ".join(parts) + failed
 
 
 def time_text(microseconds: float) -> str:
