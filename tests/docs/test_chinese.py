@@ -18,8 +18,8 @@ PAGES = [ROOT / f"README{MARK}", *sorted((ROOT / "docs").rglob(f"*{MARK}"))]
 QUICKSTART = ROOT / "docs" / "start" / f"quickstart{MARK}"
 START = ("quickstart", "install", "doors")
 HOW_TO = (
-    "aten_programs", "building_programs", "check_mode", "npu_device", "pytorch", "trace", "two_phase",
-    "verify",
+    "aten_programs", "building_programs", "check_mode", "npu_device", "pytorch", "trace",
+    "two_phase", "verify",
 )  # fmt: skip
 REFERENCE = ("configuration", "status_codes", "verify_findings")
 TUTORIALS = (

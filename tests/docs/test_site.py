@@ -159,13 +159,13 @@ def test_the_controls_have_the_language_of_the_page(site, place):
 def test_previous_and_next_stay_within_a_language(site):
     """The first and the last page of each language lack one of the two."""
     lacking = {'rel="prev"': set(), 'rel="next"': set()}
-    for page in ("index.html", "tests.html", "zh.html", "reference/status_codes.zh-CN.html"):
+    for page in ("index.html", "tests.html", "zh.html", "reference/verify_findings.zh-CN.html"):
         head = (Path(site[""].text) / page).read_text(encoding="utf-8").partition("</head>")[0]
         for link, pages in lacking.items():
             if link not in head:
                 pages.add(page)
     assert lacking['rel="prev"'] == {"index.html", "zh.html"}
-    assert lacking['rel="next"'] == {"tests.html", "reference/status_codes.zh-CN.html"}
+    assert lacking['rel="next"'] == {"tests.html", "reference/verify_findings.zh-CN.html"}
 
 
 def test_the_search_finds_operators_and_chinese_words(site):
