@@ -228,3 +228,12 @@ def test_compare_calls_outputs_swapped_only_where_both_are_wrong():
 
     assert of_dgamma(dx, dbeta, dgamma).endswith("as if dgamma and dbeta were swapped")
     assert of_dgamma(dx, dbeta, dbeta).endswith("as if dgamma were sum(u)")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9])
+def test_cancellation_among_many_results_in_order(scale):
+    """The first wrong ones are off by a few ulp only."""
+    x = np.linspace(-4, 4, 100_000, dtype=np.float32)
+    y = np.float32(scale) * np.where(x > 0, x, np.exp(x) - np.float32(1))
+    found = openaclnn.compare(y, "elu", x, scale=scale)
+    assert "as where almost equal numbers are subtracted" in str(found)

@@ -30,6 +30,7 @@ MISTAKES = {
     "no alpha": ({"low": "s * np.expm1(i * w)"}, "as if alpha were 1$"),
     "no input_scale": ({"low": "s * a * np.expm1(w)"}, "as if input_scale were 1$"),
     "scale of negative x alone": ({"high": "w"}, "as if scale were left out for x > 0$"),
+    "exp(x) - 1": ({"low": "s * a * (np.exp(i * w) - F(1))"}, "almost equal numbers"),
     "a tail": ({"after": "y.reshape(-1)[y.size - y.size % 32:] = 7"}, "block of (32|16|8) elem"),
     "a bound above": ({"before": "w = np.minimum(w, F(10))"}, "x is above 10"),
     "a bound below": ({"before": "w = np.where(w < -4, F(-4), w)"}, "x is below -4"),

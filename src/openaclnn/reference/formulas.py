@@ -62,6 +62,8 @@ class Reference:
     # The attribute that multiplies an input before anything else, by Python names: a kernel may
     # clamp the product.
     rates: Mapping[str, str] = field(default_factory=dict)
+    # The attributes whose product multiplies a difference that may cancel, by Python names.
+    factors: tuple[str, ...] = ()
     # What a kernel in FLOAT may compute instead: 1 - eps is rounded, an exponential underflows.
     in_float: Callable[..., Any] | None = None
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
@@ -236,6 +238,7 @@ REFERENCES: dict[str, Reference] = {
         mistakes=wrong.ELU,
         domain=(ordinary,),
         rates={"x": "input_scale"},
+        factors=("scale", "alpha"),
         special=_elu_special,
         hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,

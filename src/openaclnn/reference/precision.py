@@ -12,7 +12,7 @@ import numpy as np
 
 from ..rows.dtypes import DTYPES
 from .arrays import Array
-from .evaluation import compute_dtype
+from .evaluation import REFERENCES, compute_dtype
 from .hypotheses import Hypothesis, hypotheses, right
 from .judge import Output, wide
 
@@ -137,20 +137,28 @@ def _cancelled(output: Output) -> Symptom:
 
 
 def _beside_one(output: Output) -> tuple[Array, Array, float]:
-    """Where errors are a few units of 1; the right results; this unit."""
+    """Where errors are a few units of 1, or of the factor of 1; the right results; this unit."""
     due = wide(output.expected)
+    factor = _factor_of_one(output)
     with np.errstate(all="ignore"):
         error = np.abs(wide(output.got) - due)
-        units = [2.0 ** -DTYPES[d].digits for d in (compute_dtype(output.inputs), output.dtype)]
+        dtypes = (compute_dtype(output.inputs), output.dtype)
+        units = [factor * 2.0 ** -DTYPES[d].digits for d in dtypes]
         is_first = np.any(is_far(output) & (error <= FEW["FLOAT"] * units[0]))
         unit = units[0] if is_first else units[1]
         return error <= FEW["FLOAT"] * unit, due, unit
 
 
+def _factor_of_one(output: Output) -> float:
+    names = REFERENCES[output.op.kernel].factors if output.op.kernel else ()
+    return abs(math.prod(float(output.attributes[name]) for name in names))
+
+
 def _is_cancelled(output: Output, near: Array, due: Array, unit: float) -> bool:
     """Whether several small results have such errors, and are not flushed."""
     with np.errstate(all="ignore"):
-        clear = near & is_far(output) & (np.abs(due) <= CANCELLING) & (output.got != 0)
+        small = np.abs(due) <= CANCELLING * _factor_of_one(output)
+        clear = near & is_far(output) & small & (output.got != 0)
         clear &= np.abs(wide(output.got) - due) >= unit / FEW["FLOAT"]
     return bool(np.count_nonzero(clear) > 1)
 

@@ -166,14 +166,18 @@ def _of_steps(own: Causes, alone: bool, same: Sequence[Result]) -> Iterator[Find
 
 
 def _of_step(step: Step, e: Evidence) -> Finding:
-    """Without its sentence."""
+    """Without its sentence. A zero of the wrong sign is the example of nothing else where there is
+    another."""
     rule = step.rule
+    small, of_sign = rule.symptom in SMALL, symptom_of(rule, e) == SIGN
+    clear = rule.explained
+    if not of_sign:
+        clear = clear & ~e.symptoms.get(SIGN, np.zeros(clear.shape, bool))
+    shown = clear | (rule.explained & (e.count(clear) == 0)[e.of])
     own = np.unique(e.of[rule.explained]).tolist()
-    results = tuple(_with_example(e, rule.explained, i) for i in own)
-    far = set(e.of[rule.explained & e.is_far].tolist())
-    small = rule.symptom in SMALL
+    results = tuple(_with_example(e, shown, i) for i in own)
+    far = set(e.of[clear & e.is_far].tolist())
     telling = () if small else tuple(r for i, r in zip(own, results, strict=True) if i in far)
-    of_sign = symptom_of(rule, e) == SIGN
     rank = Rank.SMALL if small else Rank.SIGN if of_sign else Rank.CAUSE
     return Finding(results, rank=rank, telling=telling)
 
