@@ -19,6 +19,7 @@ from openaclnn.rows.libraries import LINK_LINE
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "mistakes"
 PAGE = ROOT / "docs" / "reference" / "mistakes.md"
+OUTSIDE = ("  begin();", "  end();")  # which every program has
 PROGRAMS = sorted(FOLDER.glob("*.cpp"))
 KINDS = sorted(
     {
@@ -65,10 +66,15 @@ def report_of(source: Path, folder: Path) -> str:
 
 
 def section(source: Path, report: str) -> str:
-    """Heading, mistake, report."""
-    (comment,) = re.findall(r"\A// SPDX[^\n]*\n// ([^\n]*)\n", source.read_text())
+    """Heading, mistake, the lines between begin() and end(), report."""
+    text = source.read_text()
+    (comment,) = re.findall(r"\A// SPDX[^\n]*\n// ([^\n]*)\n", text)
     link = f"[{source.name}](../../examples/mistakes/{source.name})"
-    return f"## {source.stem}\n\n{comment} ({link})\n\n```text\n{report}```\n"
+    lines = [f"{i:2} {line}" for i, line in enumerate(text.splitlines(), 1)]
+    begin = next(i for i, line in enumerate(lines) if line.endswith("int main() {"))
+    program = "\n".join(line for line in lines[begin + 1 : -1] if not line.endswith(OUTSIDE))
+    blocks = f"```text\n{program}\n```\n\n```text\n{report}```\n"
+    return f"## {source.stem}\n\n{comment} ({link})\n\n{blocks}"
 
 
 def page(shown: str, sections: str) -> str:
