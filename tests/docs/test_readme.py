@@ -109,7 +109,7 @@ def test_both_languages_show_the_same_code() -> None:
 
 def test_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = blocks("README.md", "python")
-    assert len(first.splitlines()) == 8
+    assert len(first.splitlines()) == 7
     exec(compile(first, "README.md", "exec"), {})
     assert capsys.readouterr().out.split() == ["[-2.", "-1.", "0.", "10.", "20.]"]
     pytest.importorskip("torch")
