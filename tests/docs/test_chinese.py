@@ -73,17 +73,17 @@ def constants(source: str) -> dict[str, str]:
     ("name", "source", "texts"),
     [
         (
-            "pytorch",
+            "howto/pytorch",
             "torch/replacement.py",
             ("NO_SILU", "NOT_CALLED", "OTHER", "ON_INSTANCE", "WIDE", "MODEL"),
         ),
-        ("verify", "verify/case_conditions.py", ("EVERY",)),
-        ("verify", "verify/wording.py", ("NEARLY",)),
-        ("verify", "verify/findings.py", ("OTHER",)),
+        ("reference/verify_findings", "verify/case_conditions.py", ("EVERY",)),
+        ("reference/verify_findings", "verify/wording.py", ("NEARLY",)),
+        ("reference/verify_findings", "verify/findings.py", ("OTHER",)),
     ],
 )
 def test_the_pages_explain_sentences_that_are_printed(name, source, texts):
-    page = (ROOT / "docs" / "howto" / f"{name}{MARK}").read_text("utf-8")
+    page = (ROOT / "docs" / f"{name}{MARK}").read_text("utf-8")
     known = constants(source)
     assert [known[text] for text in texts if known[text] not in page] == []
 

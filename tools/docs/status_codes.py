@@ -27,8 +27,9 @@ CAUSES = {
         "第二段接口：stream 已失效，或没有设置设备",
     ),
     "INNER": (
-        "out of memory, too many objects, or ATen's library is missing",
-        "内存不足、对象过多，或缺少 ATen 的库（用 `--aten`）",
+        "out of memory; too many objects; or PyTorch is missing or another than at the build: "
+        "`openaclnn home --aten`",
+        "内存不足；对象过多；PyTorch 没有安装，或与编译时不同：执行 `openaclnn home --aten`",
     ),
     "INNER_FIND_KERNEL_ERROR": (
         "the product lacks the operator; the sentence names those with it",

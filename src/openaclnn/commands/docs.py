@@ -40,6 +40,11 @@ def title(page: Path) -> str:
     return next(line.removeprefix("# ") for line in lines if line.startswith("# "))
 
 
+def headings(page: Path) -> str:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.startswith(("## ", "### ")))
+
+
 def in_language(known: dict[str, Path]) -> dict[str, Path]:
     """One page for each subject: the Chinese one if the locale is Chinese and there is one."""
     chinese = {name.removesuffix(CHINESE): name for name in known if name.endswith(CHINESE)}
@@ -70,8 +75,13 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
     name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
         meant = _meant(name, known)
-        if len(meant) != 1:
-            hint = did_you_mean(" or ".join(meant) or near(name, known), "see:  openaclnn docs")
+        if len(meant) > 1:
+            print(f"openaclnn docs: several pages have {arguments.page}:", file=sys.stderr)
+            for page in meant:
+                print(f"  {page:{max(map(len, meant))}}  {title(known[page])}", file=sys.stderr)
+            return 2
+        if not meant:
+            hint = did_you_mean(near(name, known), "see:  openaclnn docs")
             print(f"openaclnn docs: there is no page {arguments.page}{hint}", file=sys.stderr)
             return 2
         name = meant[0]
@@ -89,13 +99,14 @@ def _reads_chinese() -> bool:
 
 
 def _meant(name: str, known: dict[str, Path]) -> list[str]:
-    """Pages with this in their names, otherwise in their titles; a subject once."""
+    """Pages with this in their names, otherwise in their titles, otherwise in a heading; a subject
+    once."""
     word = name.casefold()
     if not word:
         return []
-    within = [page for page in known if word in page]
-    titled = [page for page, path in known.items() if word in title(path).casefold()]
-    found = within or titled
+    found = [page for page in known if word in page]
+    for first in (title, headings):
+        found = found or [page for page, path in known.items() if word in first(path).casefold()]
     return [p for p in found if not p.endswith(CHINESE) or p.removesuffix(CHINESE) not in found]
 
 
@@ -106,8 +117,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         show_docs,
         "list the pages of documentation, or print one",
         "Lists the pages that are installed with openaclnn, and says where they are. With a name,\n"
-        "or a word that one name or title has, prints that page, in Markdown; in Chinese if the\n"
-        "locale is and the page is translated.\n\n"
+        "or a word that one name, title or heading has, prints that page, in Markdown; in Chinese\n"
+        "if the locale is and the page is translated.\n\n"
         "  openaclnn docs\n"
         "  openaclnn docs check_mode | less",
     )
