@@ -62,6 +62,8 @@ def test_refusals(found):
         "bad",
         "910 refuses 1 call of 1 function; A2 accepts every call, no fallback to the CPU seen",
     )
+    of_910 = {**found, "product": "910", "products": {"A2": []}}
+    assert headline(of_910)[1].startswith("A2 accepts the calls that torch_npu makes on 910, ")
 
 
 def test_text_and_page(found):
@@ -102,6 +104,7 @@ def test_what_the_product_refuses_comes_first():
 
     found = {
         "status": 0,
+        "product": "A2",
         "functions": [refused("aclnnA", phase_1=1.0, phase_2=1.0)],
         "products": {"A2": [refused("aclnnA")]},
         "refused": [refused("aclnnB", refused=1)],

@@ -24,6 +24,7 @@ from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
 from . import run_page, run_report
 from .programs import WRONG_USE, as_shell, become, run_beside, wrong_value
+from .run_processes import wait_for_processes
 from .trace import preloaded
 
 MEMORY = "OPENACLNN_DEVICE_MEMORY"
@@ -95,7 +96,7 @@ def report_run(
         begin = time.monotonic()
         ended = run_beside("npu", words, variables, output_to_error=destination == "-")
         seconds = time.monotonic() - begin
-        run_report.wait_for_processes(Path(folder))
+        wait_for_processes(Path(folder))
         found_here = run_report.report(
             Path(folder),
             products,

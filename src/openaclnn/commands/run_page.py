@@ -105,8 +105,7 @@ def page(found: Mapping[str, Any]) -> str:
             ),
         ),
     ]
-    if missing(found):
-        sections.insert(0, f'<p class="hint">{escape(missing(found))}</p>')
+    sections[:0] = [f'<p class="hint">{escape(sentence)}</p>' for sentence in missing(found)]
     return document(
         "npu",
         verdict,

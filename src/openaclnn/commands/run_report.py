@@ -5,7 +5,7 @@ document with the worst first, and as text."""
 from __future__ import annotations
 
 import json
-import time
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from typing import Any
 from ..aten.products import entries
 from ..report.text_table import columns
 from ..rows.table import OPS
+from .run_processes import process_of
 
 WAITS = ("aclrtSynchronize", "aclrtMemcpy", "aclrtMemset")  # without Async: the host waits
 MICROSECONDS = 1e3  # nanoseconds
@@ -57,31 +58,6 @@ def dtypes_text(tensors: Iterable[Sequence[Any]]) -> str:
     usual = Counter(dtype for _, dtype in sorted(own)).most_common(1)[0][0]
     others = [f"{name} {dtype}" for name, dtype in sorted(own) if dtype != usual]
     return ", ".join([usual, *others])
-
-
-def is_running(process: str) -> bool:
-    try:
-        state = Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2]
-    except OSError:
-        return False
-    return state.split()[0] not in "ZX"  # a zombie, dead
-
-
-def process_of(path: Path) -> str:
-    return path.stem.partition("-")[0]
-
-
-def wait_for_processes(folder: Path, seconds: float = 20) -> None:
-    """Workers of pytest-xdist end after the program: waits for those that have not written yet."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        texts = {path: path.read_bytes() for path in folder.glob("*.json")}
-        if not any(
-            b'"complete": true' not in text and is_running(process_of(path))
-            for path, text in texts.items()
-        ):
-            return
-        time.sleep(0.05)
 
 
 def merged(files: Sequence[Path]) -> tuple[list[Counted], list[dict[str, Any]], list[str]]:
@@ -171,9 +147,12 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def verdict_text(product: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
+def verdict_text(product: str, rows: Sequence[Mapping[str, Any]], current: str | None) -> str:
+    """On another product torch_npu may choose other calls than on the one of this run."""
+    if not rows and product == current:
         return f"{product} accepts every call"
+    if not rows:
+        return f"{product} accepts the calls that torch_npu makes on {current}"
     calls = plural(sum(row["calls"] for row in rows), "call")
     return f"{product} refuses {calls} of {plural(len({r['function'] for r in rows}), 'function')}"
 
@@ -188,7 +167,10 @@ def headline(found: Mapping[str, Any]) -> tuple[str, str]:
     refusals = any(found["products"].values())
     fallbacks = len({row["function"] for row in found["fallbacks"]})
     parts = [
-        "; ".join(verdict_text(product, rows) for product, rows in found["products"].items()),
+        "; ".join(
+            verdict_text(product, rows, found["product"])
+            for product, rows in found["products"].items()
+        ),
         f"{plural(fallbacks, 'operator')} {'falls' if fallbacks == 1 else 'fall'} back to the CPU"
         if fallbacks
         else "no fallback to the CPU seen",
@@ -211,9 +193,19 @@ def bytes_text(count: float) -> str:
     raise AssertionError
 
 
-def missing(found: Mapping[str, Any]) -> str:
+def missing(found: Mapping[str, Any]) -> list[str]:
     """What the report does not have."""
-    lost = found["lost_processes"]
+    others = [product for product in found["products"] if product != found["product"]]
+    again = (
+        f"torch_npu makes other calls on {' and '.join(others)}: also run  openaclnn npu --product "
+        f"{others[0]} -- {shlex.join(found['command'])}"
+        if others and found["functions"]
+        else ""
+    )
+    return [s for s in (again, _lost(found["lost_processes"])) if s]
+
+
+def _lost(lost: Sequence[str]) -> str:
     if not lost:
         return ""
     processes = f"{len(lost)} process{'' if len(lost) == 1 else 'es'}"
@@ -284,6 +276,5 @@ def as_text(found: Mapping[str, Any]) -> str:
         ],
         "llrrr",
     )
-    if missing(found):
-        lines.append(missing(found))
+    lines += missing(found)
     return "\n".join(lines).rstrip() + "\n"
