@@ -237,3 +237,13 @@ def test_cancellation_among_many_results_in_order(scale):
     y = np.float32(scale) * np.where(x > 0, x, np.exp(x) - np.float32(1))
     found = openaclnn.compare(y, "elu", x, scale=scale)
     assert "as where almost equal numbers are subtracted" in str(found)
+
+
+def test_results_in_float_that_are_cut_to_16_bits():
+    """FLOAT rounds some of them to numbers of 16 bits, which stay."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.linspace(-4, 4, 1000).astype(ml_dtypes.bfloat16)
+    y = np.where(x > 0, x, x.astype(np.float32) * np.float32(0.01)).astype(np.float32)
+    cut = (y.view(np.uint32) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
+    found = openaclnn.compare(cut, "leaky_relu", x, negative_slope=0.01)
+    assert "the exact value cut toward 0 instead of rounded to nearest" in str(found)

@@ -223,7 +223,9 @@ ENGLISH = (
 Numbers and names are those of CANN. Each comes with a sentence that says what is wrong and what \
 to do: `aclGetRecentErrMsg()` in C, the text of `AclnnError` in Python.
 
-`aclGetRecentErrMsg()` returns the messages of this thread since it was last called, at most four, the newest first, and clears them. Each is a line that begins with `[PID:…]`, the time and CANN's error code; the sentence follows.
+`aclGetRecentErrMsg()` returns the messages of this thread since it was last called, at most four, \
+the newest first, and clears them. Each is a line that begins with `[PID:…]`, the time and CANN's \
+error code; the sentence follows.
 
 | code | name | cause |
 | --- | --- | --- |
@@ -241,7 +243,8 @@ CHINESE = (
 0 表示成功；其余状态码的数值和名称与 CANN 相同。出错时还有一句报错信息，说明错在哪里、应当如何\
 处理：C 中由 `aclGetRecentErrMsg()` 返回，Python 中是 `AclnnError` 的文本。
 
-`aclGetRecentErrMsg()` 返回本线程自上次调用以来的报错信息，最多四条，新的在前，返回后清空。每条一行，以 `[PID:…]`、时间和 CANN 的错误码开头，后面是说明。
+`aclGetRecentErrMsg()` 返回本线程自上次调用以来的报错信息，最多四条，\
+新的在前，返回后清空。每条一行，以 `[PID:…]`、时间和 CANN 的错误码开头，后面是说明。
 
 | 状态码 | 名称 | 原因和处理办法 |
 | --- | --- | --- |

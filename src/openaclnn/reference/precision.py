@@ -14,7 +14,7 @@ from ..rows.dtypes import DTYPES
 from .arrays import Array
 from .evaluation import REFERENCES, compute_dtype
 from .hypotheses import Hypothesis, hypotheses, right
-from .judge import Output, wide
+from .judge import NARROWER, Output, wide
 
 CUT = "its result is the exact value cut toward 0 instead of rounded to nearest"
 NARROW = "its result has only the precision of {}"
@@ -66,7 +66,10 @@ def symptoms(output: Output, among: Collection[str] | None = None) -> Iterator[S
     every = np.ones(got.shape, bool)
     if_cut = _cut(output.nearest, output.expected)
     cut = (got == if_cut) & (got != near)
-    yield Symptom(CUT, cut, output.ulp >= CUT_OFF, np.isfinite(if_cut) & (if_cut != near) & ~cut)
+    otherwise = np.isfinite(if_cut) & (if_cut != near) & ~cut
+    if output.dtype in NARROWER["FLOAT"]:  # FLOAT may round it to `near`
+        otherwise &= np.float32(output.expected) != near
+    yield Symptom(CUT, cut, output.ulp >= CUT_OFF, otherwise)
     yield Symptom(SIGN, output.other_zeros, every)
     for name, (fits, distance) in output.of_narrow.items():
         telling = ~_short(got, DTYPES[name].digits) & (distance <= OF_NARROW)
