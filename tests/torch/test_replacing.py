@@ -176,6 +176,17 @@ def test_registered_classes():
     assert report.replaced == {"0": "openaclnn.torch.GroupNormSwish"}
 
 
+def test_what_make_returns_is_checked():
+    class Other(nn.GroupNorm):
+        pass
+
+    ot.register_replacement(Other, lambda module: "x")
+    with pytest.raises(TypeError, match=r"make of .*Other must return .*, but returned str"):
+        ot.replace(nn.Sequential(Other(2, 6)))
+    with pytest.raises(TypeError, match="make must be a function of the module, but got int"):
+        ot.register_replacement(Other, 3)
+
+
 def test_norms_of_timm():
     """GroupNormAct as timm has it: a norm that holds its activation."""
 

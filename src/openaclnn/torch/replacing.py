@@ -46,6 +46,11 @@ def register_replacement(kind: type[Module] | str, make: Make) -> None:
             "register_replacement: kind must be a class or its name, "
             f"but got an instance of {type(kind).__name__}"
         )
+    if not callable(make):
+        raise TypeError(
+            "register_replacement: make must be a function of the module, "
+            f"but got {type(make).__name__}"
+        )
     _MAKE[kind if isinstance(kind, str) else _name(kind)] = make
 
 
@@ -86,6 +91,11 @@ def _exchange(model: Module, report: Replacement) -> None:
             ours = made.get(id(child)) or make(child)
             if ours is None:
                 continue
+            if not isinstance(ours, Module):
+                raise TypeError(
+                    f"replace: make of {_name(type(child))} must return a torch.nn.Module, or None "
+                    f"to leave it, but returned {type(ours).__name__}"
+                )
             ours.train(child.training)
             made[id(child)] = ours
             setattr(parent, key, ours)
