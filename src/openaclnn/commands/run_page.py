@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from ..report.html_page import document, table
-from .run_report import bytes_text, headline, missing, time_text
+from .run_report import bytes_text, headline, not_covered, time_text
 
 FIRST = 15  # rows of a long table that are shown at once
 
@@ -105,7 +105,7 @@ def page(found: Mapping[str, Any]) -> str:
             ),
         ),
     ]
-    sections[:0] = [f'<p class="hint">{escape(sentence)}</p>' for sentence in missing(found)]
+    sections[:0] = [f'<p class="hint">{escape(sentence)}</p>' for sentence in not_covered(found)]
     return document(
         "npu",
         verdict,

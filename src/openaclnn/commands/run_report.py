@@ -193,8 +193,8 @@ def bytes_text(count: float) -> str:
     raise AssertionError
 
 
-def missing(found: Mapping[str, Any]) -> list[str]:
-    """What the report does not have."""
+def not_covered(found: Mapping[str, Any]) -> list[str]:
+    """What the verdict does not cover, in sentences."""
     others = [product for product in found["products"] if product != found["product"]]
     again = (
         f"torch_npu makes other calls on {' and '.join(others)}: also run  openaclnn npu --product "
@@ -276,5 +276,5 @@ def as_text(found: Mapping[str, Any]) -> str:
         ],
         "llrrr",
     )
-    lines += missing(found)
+    lines += not_covered(found)
     return "\n".join(lines).rstrip() + "\n"
